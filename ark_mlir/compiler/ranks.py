@@ -20,7 +20,7 @@ from .source import Part, bytecode, load_parts
 
 if TYPE_CHECKING:
     from ..distributed import Member, RankExecutable
-    from ..distributed.communicator import Turn
+    from ..distributed.communicator import CollectiveCall
 
 __all__ = ["compile_part"]
 
@@ -43,12 +43,12 @@ def compile_part(
     devices = options.devices
     # These are the GPUs of one rank or of each, so that no rank compiles for a share of a GPU.
     options = replace(options, devices=None)
-    with member.turn(f"compile {part.name!r}") as turn:
+    with member.collective_call(f"compile {part.name!r}") as call:
         _check_rank(member, part)
         # Every rank warns: the user of a rank may not see the output of another process.
         warn_unless_proven(part.module, options, stacklevel=3)
-        bundle = _exchange(turn, member, part, target, options)
-        return member.attach(turn, bundle, devices)
+        bundle = _exchange(call, member, part, target, options)
+        return member.attach(call, bundle, devices)
 
 
 def _check_rank(member: Member, part: Part) -> None:
@@ -60,7 +60,7 @@ def _check_rank(member: Member, part: Part) -> None:
 
 
 def _exchange(
-    turn: Turn,
+    call: CollectiveCall,
     member: Member,
     part: Part,
     target: str | Target | None,
@@ -70,11 +70,11 @@ def _exchange(
     request |= {name: repr(value) for name, value in bundle_options(options).items()}
     file = as_file(bytecode(part.module))
     try:
-        messages = turn.all_gather("programs", request, file=file)
+        messages = call.all_gather("programs", request, file=file)
         try:
             _check_requests(messages)
             if member.rank == 0:
-                return _compile_for_all(turn, messages, target, options)
+                return _compile_for_all(call, messages, target, options)
         finally:
             for message in messages[: member.rank] + messages[member.rank + 1 :]:
                 if message.file is not None:
@@ -82,7 +82,7 @@ def _exchange(
     finally:
         os.close(file)
     # Compilation has no time limit. If rank 0 dies, `all_gather` raises at once.
-    answer = turn.all_gather("bundle", timeout=None)[0]
+    answer = call.all_gather("bundle", timeout=None)[0]
     return _read(answer)
 
 
@@ -103,17 +103,20 @@ def _shortened(value: str) -> str:
 
 
 def _compile_for_all(
-    turn: Turn, messages: list[Message], target: str | Target | None, options: CompileOptions
+    call: CollectiveCall,
+    messages: list[Message],
+    target: str | Target | None,
+    options: CompileOptions,
 ) -> Bundle:
     try:
         parts = [contents(message.file) for message in messages if message.file is not None]
         bundle = compile_bundle(load_parts(parts), target, options)
     except ArkError as error:
-        turn.all_gather("bundle", _described(error))
+        call.all_gather("bundle", _described(error))
         raise
     file = as_file(b"".join(bytes(part) for part in bundle.encode()))
     try:
-        turn.all_gather("bundle", file=file)
+        call.all_gather("bundle", file=file)
     finally:
         os.close(file)
     return bundle

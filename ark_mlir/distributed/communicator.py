@@ -1,9 +1,10 @@
-"""Communicators and turns: the collective calls of the processes of a world.
+"""Communicators: the collective calls of the processes of a world.
 
-All ranks have a communicator for the world and one for each program. A turn is one collective call
-on a communicator, such as a run. A turn has phases: in each of them, every rank sends a message and
-receives the messages of all others. All ranks number the turns of a communicator alike. A rank that
-fails in a turn tells the others, and all ranks can take the next turn.
+All ranks have a communicator for the world and one for each program. A run, for example, is a
+collective call. A collective call has phases: in each phase, every rank sends a message and
+receives the messages of all others. All ranks number the collective calls of a communicator alike.
+A rank that fails in a collective call sends the reason to the others. All ranks can then begin the
+next collective call.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from .links import Message
 if TYPE_CHECKING:
     from .links import Links
 
-__all__ = ["Communicator", "Turn"]
+__all__ = ["CollectiveCall", "Communicator"]
 
 Words = list[Message]
 
@@ -37,30 +38,30 @@ class Communicator:
         self.links = links
         self.number = number
         self.timeout = timeout
-        self._turn = 0
+        self._calls = 0
 
     @contextmanager
-    def turn(self, doing: str) -> Generator[Turn]:
-        """Begins the next turn; if the block raises an error, the other ranks get a message.
+    def collective_call(self, name: str) -> Generator[CollectiveCall]:
+        """Begins the next collective call; an error in the block is sent to the other ranks.
 
-        `doing` is the name of the turn in messages, such as ``run 'mlp'``. Raises InvalidUsageError
-        in a fork of the rank.
+        `name` stands for the call in errors, such as ``run 'mlp'``. Raises InvalidUsageError in a
+        fork of the rank.
         """
         self.links.check_process()
-        self._turn += 1
-        turn = Turn(self, self._turn, doing)
+        self._calls += 1
+        call = CollectiveCall(self, self._calls, name)
         try:
-            yield turn
+            yield call
         except BaseException as error:
             failed = f"rank {self.links.rank} failed: {str(error) or type(error).__name__}"
             # If this rank failed because another rank failed, the message names that rank.
-            self.links.fail(self.number, turn.number, turn.problem or failed)
-            # Files that come with messages of this turn are closed at once.
-            turn.forget(turn.number + 1)
+            self.links.fail(self.number, call.number, call.problem or failed)
+            # Files that come with messages of this call are closed at once.
+            call.forget(call.number + 1)
             raise
 
     def all_others_left(self) -> bool:
-        """Returns True if no other rank takes turns any more."""
+        """Returns True if all other ranks have left the communicator."""
         links = self.links
         with links.monitor.lock:
             return all(
@@ -68,31 +69,31 @@ class Communicator:
             )
 
     def leave(self, reason: str) -> None:
-        """Tells the other ranks that this rank takes no more turns."""
+        """Tells the other ranks that this rank makes no more collective calls."""
         self.links.leave(self.number, reason)
 
 
-class Turn:
-    """One turn of a communicator; calls come from one thread at a time.
+class CollectiveCall:
+    """A collective call; one thread at a time may use it.
 
     Attributes:
-        number: the index of the turn, from one on.
-        doing: the name of the turn in messages.
+        number: the index of the call, from one on.
+        name: the name of the call in errors.
         timeout: how long to wait for the other ranks, in seconds.
         problem: the failure of another rank that made this rank raise, or None.
     """
 
-    def __init__(self, communicator: Communicator, number: int, doing: str) -> None:
+    def __init__(self, communicator: Communicator, number: int, name: str) -> None:
         self._communicator = communicator
         self._links = communicator.links
         self.number = number
-        self.doing = doing
+        self.name = name
         self.timeout = communicator.timeout
         self.problem: str | None = None
         self.forget(number)
 
     def forget(self, number: int) -> None:
-        """Drops the messages of turns before the turn `number`."""
+        """Drops the messages of calls before the call `number`."""
         with self._links.monitor.lock:
             for peer in self._links.peers:
                 self._links.mailbox(peer, self._communicator.number).forget(number)
@@ -131,7 +132,7 @@ class Turn:
         return words
 
     def trouble(self) -> str | None:
-        """Returns the reason why another rank cannot end this turn; None if all others can."""
+        """Returns the reason why another rank cannot end this call; None if all others can."""
         with self._links.monitor.lock:
             return next(filter(None, map(self._trouble_of, self._links.peers)), None)
 
@@ -145,7 +146,7 @@ class Turn:
         return [word for word in words if word is not None]
 
     def _say(self, phase: str, body: object, file: int | None) -> None:
-        self._links.say(self._communicator.number, self.number, phase, self.doing, body, file)
+        self._links.say(self._communicator.number, self.number, phase, self.name, body, file)
 
     def _hear(self, phase: str, timeout: float | None) -> Words:
         limit = self.timeout if timeout is None else timeout
@@ -166,7 +167,7 @@ class Turn:
             left = begin + limit - time.monotonic()
             if left <= 0:
                 raise RankFailedError(
-                    f"{self._cannot} {self._names(missing)} did not come to {self.doing} "
+                    f"{self._cannot} {self._names(missing)} did not come to {self.name} "
                     f"within {limit:g} s",
                     notes=self._whereabouts(missing),
                 )
@@ -176,7 +177,7 @@ class Turn:
         """Returns the messages of a phase if all have come, else the ranks that are missing.
 
         Messages stay in their mailboxes until all have come, so that their files are closed with
-        the mailboxes if the turn fails.
+        the mailboxes if the call fails.
         """
         missing: list[int] = []
         for peer in self._links.peers:
@@ -184,8 +185,8 @@ class Turn:
             if (self.number, phase) in mailbox.messages:
                 continue
             problem = self._trouble_of(peer)
-            if not problem and mailbox.turn > self.number:
-                problem = f"{self._links.name(peer)} has continued with {mailbox.doing}"
+            if not problem and mailbox.call > self.number:
+                problem = f"{self._links.name(peer)} has continued with {mailbox.name}"
             if problem:
                 self.problem = problem
                 raise RankFailedError(f"{self._cannot} {problem}")
@@ -216,8 +217,8 @@ class Turn:
         ]
         with self._links.monitor.lock:
             return stopped + [
-                f"{self._links.name(rank)} waits for others to {mailbox.doing}"
+                f"{self._links.name(rank)} waits for others to {mailbox.name}"
                 for rank in ranks
                 for mailbox in self._links.mailboxes(rank)
-                if mailbox.messages and mailbox.turn
+                if mailbox.messages and mailbox.call
             ]

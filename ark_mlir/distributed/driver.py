@@ -18,7 +18,7 @@ from .agreement import check_iterations, is_stale
 
 if TYPE_CHECKING:
     from ..runtime.cpu.lanes import Lanes
-    from .communicator import Turn, Words
+    from .communicator import CollectiveCall, Words
     from .shared import Segment, SharedMemory
 
 __all__ = ["RankDriver"]
@@ -28,12 +28,12 @@ class RankDriver(CpuDriver):
     """Runs one rank's lanes; see :class:`ark_mlir.runtime.cpu.driver.CpuDriver`.
 
     Attributes:
-        turn: the turn of the next launch, or None outside of a run.
+        call: the collective call of the next launch, or None outside of a run.
     """
 
     def __init__(self, rank: int, segment: Segment) -> None:
         super().__init__()
-        self.turn: Turn | None = None
+        self.call: CollectiveCall | None = None
         self._rank = rank
         self._segment = segment
 
@@ -43,10 +43,10 @@ class RankDriver(CpuDriver):
     def _take(self, nbytes: int) -> SharedMemory:
         return self._segment.take(nbytes)
 
-    def _current_turn(self) -> Turn:
-        if self.turn is None:
-            raise DeviceError("a rank cannot run outside of a turn")
-        return self.turn
+    def _current_call(self) -> CollectiveCall:
+        if self.call is None:
+            raise DeviceError("a rank cannot run outside of a collective call")
+        return self.call
 
     def _clear(self, kernel: Kernel, launch: Launch) -> None:
         """Waits for all ranks; rank 0 clears the shared words before any lane starts."""
@@ -54,14 +54,13 @@ class RankDriver(CpuDriver):
         def clear(words: Words) -> None:
             if is_stale(words):
                 kernel.clear()
-                # If a rank misses the answer of rank 0, rank 0 clears the words again in the next
-                # turn.
+                # If a rank misses the answer of rank 0, the next collective call clears again.
                 self._dirty, self.epoch = True, 0
             kernel.report[:] = 0
             kernel.status[:] = 0
 
         state = {"epoch": self.epoch, "clean": not self._dirty, "iterations": launch.iterations}
-        words = self._current_turn().all_gather("start", state, first=clear)
+        words = self._current_call().all_gather("start", state, first=clear)
         check_iterations(words)
         if is_stale(words):
             self.epoch = 0
@@ -69,7 +68,7 @@ class RankDriver(CpuDriver):
             self._dismiss()
 
     def _watch(self, run: Run) -> None:
-        if self._current_turn().trouble():
+        if self._current_call().trouble():
             run.abort()
 
     def _result(self, lanes: Lanes, run: Run) -> tuple[list[int], tuple[int, ...]]:
@@ -99,9 +98,9 @@ class RankDriver(CpuDriver):
         """
         own = dict(zip(run.kernel.lanes, lanes.codes, strict=True))
         try:
-            turn = self._current_turn()
-            words = turn.all_gather(
-                "end", sorted(own.items()), timeout=min(GRACE_SECONDS, turn.timeout)
+            call = self._current_call()
+            words = call.all_gather(
+                "end", sorted(own.items()), timeout=min(GRACE_SECONDS, call.timeout)
             )
         except RankFailedError:
             if run.kernel.report[0] == Abort.HANG:

@@ -110,8 +110,8 @@ class _RankRunner(Runner):
         out: Mapping[str, object] | None = None,
     ) -> dict[str, Any]:
         """Runs the program together with all other ranks; see :meth:`Runner.run`."""
-        with self._communicator.turn(f"run {self.name!r}") as turn:
-            self._rank_driver.turn = turn
+        with self._communicator.collective_call(f"run {self.name!r}") as call:
+            self._rank_driver.call = call
             return super().run(exchange, values, iterations, trace, stream, out)
 
     def _failure(self, outcome: Outcome, timeout_ns: int) -> ArkError:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..runtime.cuda.kernel import CudaKernel, SharedMemory
     from ..runtime.cuda.record import LaunchRecord
     from ..runtime.driver import Launch
-    from .communicator import Turn
+    from .communicator import CollectiveCall
     from .gpu_memory import GpuMemory
 
 __all__ = ["GpuRankDriver"]
@@ -37,12 +37,12 @@ class GpuRankDriver(CudaDriver):
     There are no resident kernels: every run is a launch.
 
     Attributes:
-        turn: the turn of the current run, or None outside of a run.
+        call: the collective call of the current run, or None outside of a run.
     """
 
     def __init__(self, joined: Bundle, rank: int, memory: GpuMemory) -> None:
         super().__init__(CudaApi(ordinal=memory.ordinal))
-        self.turn: Turn | None = None
+        self.call: CollectiveCall | None = None
         self._joined = joined
         self._rank = rank
         self._memory = memory
@@ -84,15 +84,15 @@ class GpuRankDriver(CudaDriver):
             # may still signal to them.
             self._await_abandoned(self._abandoned)
         launch = self._after_earlier_work(launch)
-        turn = self._current_turn()
+        call = self._current_call()
         state = {"epoch": self.epoch, "clean": not self._dirty, "iterations": launch.iterations}
-        words = turn.all_gather("start", state)
+        words = call.all_gather("start", state)
         check_iterations(words)
         if is_stale(words):
-            # If a rank misses the next phase, the next turn clears again.
+            # If a rank misses the next phase, the next collective call clears again.
             self._dirty = True
             self._clear()
-            turn.all_gather("clear")
+            call.all_gather("clear")
         self._dirty = False
         self._limit_ns = launch.timeout_ns
         super().launch(launch)
@@ -146,10 +146,10 @@ class GpuRankDriver(CudaDriver):
         aborted, since the report explains more than the missing rank. Raises RankFailedError
         otherwise.
         """
-        turn = self._current_turn()
-        timeout = turn.timeout if outcome.good else min(GRACE_SECONDS, turn.timeout)
+        call = self._current_call()
+        timeout = call.timeout if outcome.good else min(GRACE_SECONDS, call.timeout)
         try:
-            words = turn.all_gather("end", _encode(outcome), timeout=timeout)
+            words = call.all_gather("end", _encode(outcome), timeout=timeout)
         except RankFailedError:
             if outcome.stop.abort != Abort.HANG:
                 raise
@@ -169,15 +169,15 @@ class GpuRankDriver(CudaDriver):
         cannot end this run, BusyError if the kernel has not begun when another one has ended, and
         DeviceError if the kernel does not end within the grace period after the abort.
         """
-        turn = self._current_turn()
-        if (trouble := turn.trouble()) is not None:
-            turn.problem = trouble
+        call = self._current_call()
+        if (trouble := call.trouble()) is not None:
+            call.problem = trouble
             raise RankFailedError(f"rank {self._rank} cannot continue: {trouble}")
         if aborted_at is not None:
             if time.monotonic() - aborted_at > GRACE_SECONDS:
                 raise DeviceError("the kernel does not end")
             return aborted_at
-        if not any(_ended_early(word.body) for word in turn.arrived("end")):
+        if not any(_ended_early(word.body) for word in call.arrived("end")):
             return None
         if self.record.queued:
             # The wait of another kernel for this one has timed out.
@@ -185,10 +185,10 @@ class GpuRankDriver(CudaDriver):
         self.record.abort()
         return time.monotonic()
 
-    def _current_turn(self) -> Turn:
-        if self.turn is None:
-            raise DeviceError("a rank cannot run outside of a turn")
-        return self.turn
+    def _current_call(self) -> CollectiveCall:
+        if self.call is None:
+            raise DeviceError("a rank cannot run outside of a collective call")
+        return self.call
 
     def _clear(self) -> None:
         """Zeroes the counters and packets of this rank, and waits for the memset."""

@@ -20,7 +20,7 @@ from .gpu_facts import check_facts, choose_device, peer_problem, read_facts
 
 if TYPE_CHECKING:
     from ..bundle import Bundle
-    from .communicator import Communicator, Turn
+    from .communicator import CollectiveCall, Communicator
     from .engines.engine import EngineMemory
 
 __all__ = ["GpuMemory", "find_sharing", "free_kept", "share_gpu_memory"]
@@ -71,25 +71,25 @@ class GpuMemory:
             self._resources.close()
             raise
 
-    def take(self, turn: Turn, bundle: Bundle, rank: int) -> None:
+    def take(self, call: CollectiveCall, bundle: Bundle, rank: int) -> None:
         """Allocates the part of this rank, and maps the parts of all ranks; a collective call.
 
         Raises the same UnsupportedError at every rank if GPUs or drivers of the ranks cannot share
         memory, and DeviceError if memory is short.
         """
-        words = turn.all_gather("GPU", {**read_facts(self._api), "engine": self.sharing})
+        words = call.all_gather("GPU", {**read_facts(self._api), "engine": self.sharing})
         check_facts(words, bundle)
-        _agree(turn, "peers", peer_problem(self._api, words, rank))
+        _agree(call, "peers", peer_problem(self._api, words, rank))
         if self._engine is not None:
-            self._take_engine(turn, bundle, rank, self._engine)
+            self._take_engine(call, bundle, rank, self._engine)
             return
         mapped = ExitStack()
         try:
-            self._take_files(turn, bundle, rank, mapped)
+            self._take_files(call, bundle, rank, mapped)
         except _RefusedError as refusal:
             mapped.close()
             try:
-                self._take_legacy(turn, bundle, rank)
+                self._take_legacy(call, bundle, rank)
             except _RefusedError as second:
                 raise _refuse(refusal, second) from None
             self.sharing = LEGACY
@@ -105,11 +105,13 @@ class GpuMemory:
 
     # -- file descriptors --------------------------------------------------------------------
 
-    def _take_files(self, turn: Turn, bundle: Bundle, rank: int, mapped: ExitStack) -> None:
+    def _take_files(
+        self, call: CollectiveCall, bundle: Bundle, rank: int, mapped: ExitStack
+    ) -> None:
         api, ranks = self._api, bundle.manifest.ranks
 
         def share(name: str, part: int) -> MappedParts | None:
-            return self._share(turn, name, rank, part, mapped) if part else None
+            return self._share(call, name, rank, part, mapped) if part else None
 
         arena = share("arena", bundle.manifest.arena // ranks)
         counters = share("counters", RANK_COUNTERS * SEMAPHORE_STRIDE)
@@ -124,11 +126,13 @@ class GpuMemory:
             begun=tuple(begun_word(counters.part(each).address, rank) for each in range(ranks)),
         )
 
-    def _share(self, turn: Turn, name: str, rank: int, part: int, mapped: ExitStack) -> MappedParts:
+    def _share(
+        self, call: CollectiveCall, name: str, rank: int, part: int, mapped: ExitStack
+    ) -> MappedParts:
         """Returns memory with a part on the GPU of each rank."""
         own, problem = self._create(part)
         try:
-            files = self._exchange(turn, name, rank, own, problem)
+            files = self._exchange(call, name, rank, own, problem)
             assert own is not None
             try:
                 parts, problem = self._map(own, files, part)
@@ -136,7 +140,7 @@ class GpuMemory:
                 close_files([each for each in files if each is not None])
             if parts is not None:
                 mapped.callback(parts.free)
-            _agree_or_refuse(turn, f"{name} mapped", problem)
+            _agree_or_refuse(call, f"{name} mapped", problem)
             assert parts is not None
             return parts
         finally:
@@ -151,7 +155,12 @@ class GpuMemory:
             return None, _refusal("cannot share memory with other processes", error)
 
     def _exchange(
-        self, turn: Turn, name: str, rank: int, own: ExportedPart | None, problem: str | None
+        self,
+        call: CollectiveCall,
+        name: str,
+        rank: int,
+        own: ExportedPart | None,
+        problem: str | None,
     ) -> list[int | None]:
         """Returns file descriptors of the parts by rank, which the caller closes.
 
@@ -161,7 +170,7 @@ class GpuMemory:
         if own is not None:
             file, problem = self._export(own)
         try:
-            words = turn.all_gather(name, problem, file=file)
+            words = call.all_gather(name, problem, file=file)
         finally:
             if file is not None:
                 os.close(file)
@@ -190,15 +199,17 @@ class GpuMemory:
 
     # -- legacy IPC --------------------------------------------------------------------------
 
-    def _take_legacy(self, turn: Turn, bundle: Bundle, rank: int) -> None:
+    def _take_legacy(self, call: CollectiveCall, bundle: Bundle, rank: int) -> None:
         self._lent = LentBlock(self._api, _bytes_of_a_rank(bundle))
-        self._use_blocks(bundle, rank, self._borrow(turn, rank, self._lent))
+        self._use_blocks(bundle, rank, self._borrow(call, rank, self._lent))
 
     # -- an engine ---------------------------------------------------------------------------
 
-    def _take_engine(self, turn: Turn, bundle: Bundle, rank: int, engine: EngineMemory) -> None:
+    def _take_engine(
+        self, call: CollectiveCall, bundle: Bundle, rank: int, engine: EngineMemory
+    ) -> None:
         nbytes = -(-_bytes_of_a_rank(bundle) // _PAGE) * _PAGE
-        begins = engine.share(turn, self._api, rank, nbytes, self._resources)
+        begins = engine.share(call, self._api, rank, nbytes, self._resources)
         self._use_blocks(bundle, rank, begins)
 
     # -- blocks at any addresses -------------------------------------------------------------
@@ -225,13 +236,13 @@ class GpuMemory:
             slots=addresses.slots,
         )
 
-    def _borrow(self, turn: Turn, rank: int, own: LentBlock) -> list[int]:
+    def _borrow(self, call: CollectiveCall, rank: int, own: LentBlock) -> list[int]:
         """Returns the address of the memory of each rank."""
         try:
             handle, problem = own.handle().hex(), None
         except (DeviceError, UnsupportedError) as error:
             handle, problem = "", _refusal("cannot lend memory to other processes", error)
-        words = turn.all_gather("handles", [problem, handle, own.offset])
+        words = call.all_gather("handles", [problem, handle, own.offset])
         for word in words:
             if word.body[0] is not None:
                 raise _RefusedError(f"rank {word.sender}: {word.body[0]}")
@@ -247,7 +258,7 @@ class GpuMemory:
                 begins.append(block.address)
         except (DeviceError, UnsupportedError) as error:
             problem = _refusal("cannot map the memory of other processes", error)
-        _agree_or_refuse(turn, "handles opened", problem)
+        _agree_or_refuse(call, "handles opened", problem)
         return begins
 
     # -- the end -----------------------------------------------------------------------------
@@ -323,14 +334,14 @@ def find_sharing() -> str:
 
 
 def share_gpu_memory(
-    turn: Turn,
+    call: CollectiveCall,
     bundle: Bundle,
     rank: int,
     local_rank: int,
     devices: Sequence[int] | None,
     engine: EngineMemory | None,
 ) -> GpuMemory:
-    """Chooses the GPU of this rank and shares memory with all ranks, in a turn of the world.
+    """Chooses the GPU of this rank and shares memory with all ranks, in a collective call.
 
     Raises the errors of `choose_device` and `GpuMemory.take`.
     """
@@ -338,7 +349,7 @@ def share_gpu_memory(
     free_kept()
     memory = GpuMemory(CudaApi(ordinal=ordinal), engine)
     try:
-        memory.take(turn, bundle, rank)
+        memory.take(call, bundle, rank)
     except BaseException:
         memory.free()
         raise
@@ -352,21 +363,21 @@ def _bytes_of_a_rank(bundle: Bundle) -> int:
     return parts + RANK_COUNTERS * SEMAPHORE_STRIDE
 
 
-def _agree(turn: Turn, phase: str, problem: str | None) -> None:
+def _agree(call: CollectiveCall, phase: str, problem: str | None) -> None:
     """Raises UnsupportedError at every rank if one of them has a problem."""
-    for word in turn.all_gather(phase, problem):
+    for word in call.all_gather(phase, problem):
         if word.body is not None:
             raise UnsupportedError(f"rank {word.sender}: {word.body}")
 
 
-def _agree_or_refuse(turn: Turn, phase: str, problem: str | None) -> None:
+def _agree_or_refuse(call: CollectiveCall, phase: str, problem: str | None) -> None:
     """Raises _RefusedError at every rank if one of them has a problem."""
-    for word in turn.all_gather(phase, problem):
+    for word in call.all_gather(phase, problem):
         if word.body is not None:
             raise _RefusedError(f"rank {word.sender}: {word.body}")
 
 
-def _refusal(doing: str, error: ArkError) -> str:
+def _refusal(problem: str, error: ArkError) -> str:
     """Returns the reason why a rank cannot share memory in one way.
 
     Raises `error` itself if memory is short or the GPU has failed, since another way of sharing
@@ -374,7 +385,7 @@ def _refusal(doing: str, error: ArkError) -> str:
     """
     if any(name in error.message for name in _NOT_REFUSED):
         raise error
-    return f"this driver {doing}: {error.message}"
+    return f"this driver {problem}: {error.message}"
 
 
 def _refuse(first: _RefusedError, second: _RefusedError) -> UnsupportedError:

@@ -35,7 +35,7 @@ _GONE = (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN)
 
 @dataclass(frozen=True)
 class Message:
-    """The message of one rank in one phase of a turn."""
+    """The message of one rank in one phase of a collective call."""
 
     sender: int
     body: Any
@@ -47,34 +47,34 @@ class Mailbox:
     """The unread messages of one peer in one communicator, and the progress of that peer.
 
     Attributes:
-        turn: the latest turn that the peer took part in.
-        doing: the name that the peer gave to that turn.
-        messages: unread messages, by turn and phase.
-        failed: the reasons why the peer left a turn early, by turn.
+        call: the latest collective call that the peer took part in.
+        name: the name of that call.
+        messages: unread messages, by call and phase.
+        failed: the reasons why the peer left a call early, by call.
         left: the reason why the peer will send nothing more; None if it has not left.
-        first: the first turn whose messages are kept.
+        first: the first call whose messages are kept.
     """
 
-    turn: int = 0
-    doing: str = ""
+    call: int = 0
+    name: str = ""
     messages: dict[tuple[int, str], Message] = field(default_factory=dict[tuple[int, str], Message])
     failed: dict[int, str] = field(default_factory=dict[int, str])
     left: str | None = None
     first: float = 0
 
-    def keep(self, turn: int, phase: str, message: Message) -> None:
-        """Stores a message until it is read; drops it if its turn is over."""
-        self._drop((turn, phase))
-        self.messages[turn, phase] = message
-        if turn < self.first:
-            self._drop((turn, phase))
+    def keep(self, call: int, phase: str, message: Message) -> None:
+        """Stores a message until it is read; drops it if its call is over."""
+        self._drop((call, phase))
+        self.messages[call, phase] = message
+        if call < self.first:
+            self._drop((call, phase))
 
-    def forget(self, turn: float) -> None:
-        """Drops the messages and failures of turns before `turn`, also messages still to come."""
-        self.first = max(self.first, turn)
-        for key in [key for key in self.messages if key[0] < turn]:
+    def forget(self, call: float) -> None:
+        """Drops the messages and failures of calls before `call`, also messages still to come."""
+        self.first = max(self.first, call)
+        for key in [key for key in self.messages if key[0] < call]:
             self._drop(key)
-        for old in [number for number in self.failed if number < turn]:
+        for old in [number for number in self.failed if number < call]:
             del self.failed[old]
 
     def _drop(self, key: tuple[int, str]) -> None:
@@ -154,31 +154,31 @@ class Links:
     # -- sending -----------------------------------------------------------------------------
 
     def say(
-        self, communicator: int, turn: int, phase: str, doing: str, body: object, file: int | None
+        self, communicator: int, call: int, phase: str, name: str, body: object, file: int | None
     ) -> None:
-        """Sends the message of this rank in one phase of a turn to all others."""
+        """Sends the message of this rank in one phase of a collective call to all others."""
         self._broadcast(
             {
                 "communicator": communicator,
-                "turn": turn,
+                "call": call,
                 "phase": phase,
-                "doing": doing,
+                "name": name,
                 "body": body,
             },
             file,
         )
 
-    def fail(self, communicator: int, turn: int, reason: str) -> None:
-        """Tells all others that this rank leaves a turn early."""
+    def fail(self, communicator: int, call: int, reason: str) -> None:
+        """Tells all others that this rank leaves a collective call early."""
         text = reason[:_LONGEST_REASON]
         self._broadcast(
-            {"communicator": communicator, "turn": turn, "phase": _FAILED, "body": text}
+            {"communicator": communicator, "call": call, "phase": _FAILED, "body": text}
         )
 
     def leave(self, communicator: int, reason: str) -> None:
         """Tells all others that this rank will send nothing more in a communicator."""
         text = reason[:_LONGEST_REASON]
-        self._broadcast({"communicator": communicator, "turn": 0, "phase": _LEFT, "body": text})
+        self._broadcast({"communicator": communicator, "call": 0, "phase": _LEFT, "body": text})
 
     def close(self, reason: str) -> None:
         """Tells all others that this rank leaves the world; may be called again."""
@@ -282,7 +282,7 @@ class Links:
             self.monitor.notify_all()
 
     def _deliver(self, peer: int, message: dict[str, Any], file: int | None) -> None:
-        communicator, turn, phase = message["communicator"], message["turn"], message["phase"]
+        communicator, call, phase = message["communicator"], message["call"], message["phase"]
         if communicator == _WORLD:
             self._depart(peer, f"{self.name(peer)} {message['body']}")
             return
@@ -291,10 +291,10 @@ class Links:
             if phase == _LEFT:
                 mailbox.left = f"{self.name(peer)} {message['body']}"
             elif phase == _FAILED:
-                mailbox.failed[turn] = message["body"]
+                mailbox.failed[call] = message["body"]
             else:
-                mailbox.turn, mailbox.doing = turn, message["doing"]
-                mailbox.keep(turn, phase, Message(peer, message["body"], file))
+                mailbox.call, mailbox.name = call, message["name"]
+                mailbox.keep(call, phase, Message(peer, message["body"], file))
             self.monitor.notify_all()
 
 
@@ -304,10 +304,10 @@ def _is_message(value: object, file: int | None) -> bool:
         return False
     fields = cast("dict[object, object]", value)
     ends = fields.get("phase") in (_FAILED, _LEFT)
-    words = ("phase", "body") if ends else ("phase", "doing")
+    words = ("phase", "body") if ends else ("phase", "name")
     return (
         "body" in fields
         and not (ends and file is not None)
-        and all(type(fields.get(name)) is int for name in ("communicator", "turn"))
+        and all(type(fields.get(name)) is int for name in ("communicator", "call"))
         and all(isinstance(fields.get(name), str) for name in words)
     )

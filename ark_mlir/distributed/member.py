@@ -17,7 +17,7 @@ from ..bundle import Bundle
 from ..errors import InvalidUsageError, RankFailedError, UnsupportedError
 from ..runtime.drivers import reason_against_devices
 from ..runtime.ranks import membership
-from .communicator import Communicator, Turn
+from .communicator import CollectiveCall, Communicator
 from .engines.engine import EngineMemory
 from .executable import RankExecutable
 from .gpu_memory import GpuMemory, free_kept, share_gpu_memory
@@ -70,33 +70,33 @@ class Member:
             if endpoint is None or identity.size == 1
             else connect_ranks_over_tcp(identity, endpoint, timeout)
         )
-        # The communicator of the world, in whose turns programs are compiled and loaded.
+        # The communicator of the world, in whose collective calls programs are compiled and loaded.
         self._communicator = Communicator(self._links, 0, timeout)
-        self._turns = threading.Lock()
+        self._call_lock = threading.Lock()
         self._executables: weakref.WeakSet[RankExecutable] = weakref.WeakSet()
         self._closed = False
         # Tells the others at exit, so that they do not take the end of this process for a failure.
         atexit.register(self.close, "has ended")
 
     @contextmanager
-    def turn(self, doing: str) -> Generator[Turn]:
-        """Begins the next turn of the world's communicator.
+    def collective_call(self, name: str) -> Generator[CollectiveCall]:
+        """Begins the next collective call of the world.
 
-        Raises InvalidUsageError if this rank has left the world, or as `Communicator.turn` does.
+        Raises InvalidUsageError if this rank has left the world, or this process is a fork.
         """
-        with self._turns:
+        with self._call_lock:
             if self._closed:
                 raise InvalidUsageError(f"rank {self.rank} has left: ark.distributed.finalize()")
-            with self._communicator.turn(doing) as turn:
-                yield turn
+            with self._communicator.collective_call(name) as call:
+                yield call
 
     def attach(
-        self, turn: Turn, joined: Bundle, devices: Sequence[int] | None = None
+        self, call: CollectiveCall, joined: Bundle, devices: Sequence[int] | None = None
     ) -> RankExecutable:
         """Returns the executable of this rank for a program of all ranks; a collective call.
 
         Args:
-            turn: the turn of the world.
+            call: the collective call of the world.
             joined: the program of all ranks.
             devices: the ordinal of the GPU of this rank, or the ordinals for all ranks; None takes
                 the GPU whose ordinal is the local rank.
@@ -112,26 +112,26 @@ class Member:
                 f"has {self.world_size}",
                 location=joined.where,
             )
-        memory = self._share_memory(turn, joined, devices)
-        communicator = Communicator(self._links, turn.number, self.timeout)
+        memory = self._share_memory(call, joined, devices)
+        communicator = Communicator(self._links, call.number, self.timeout)
         if isinstance(memory, GpuMemory):
             # The world has the id 0, and programs have positive ids. In a message, -1 means that a
             # rank leaves the world.
-            memory.keep_until_left(Communicator(self._links, -1 - turn.number, self.timeout))
+            memory.keep_until_left(Communicator(self._links, -1 - call.number, self.timeout))
         executable = RankExecutable(joined, self.rank, communicator, memory)
         self._executables.add(executable)
         if backend_info(manifest.target.backend).process_memory == "gpu":
-            _load_together(turn, executable)
+            _load_together(call, executable)
         return executable
 
     def _share_memory(
-        self, turn: Turn, joined: Bundle, devices: Sequence[int] | None
+        self, call: CollectiveCall, joined: Bundle, devices: Sequence[int] | None
     ) -> Segment | GpuMemory:
         backend = joined.manifest.target.backend
         self._check_hosts(joined, backend)
         info = backend_info(backend)
         if info.process_memory == "gpu":
-            return share_gpu_memory(turn, joined, self.rank, self.local_rank, devices, self._engine)
+            recall share_gpu_memory(call, joined, self.rank, self.local_rank, devices, self._engine)
         if not info.process_memory:
             able = [name for name in backend_names() if backend_info(name).process_memory]
             raise UnsupportedError(
@@ -142,7 +142,7 @@ class Member:
             raise InvalidUsageError(reason_against_devices(devices, backend))
         file = create_segment(joined.manifest) if self.rank == 0 else None
         try:
-            words = turn.all_gather("memory", file=file)
+            words = call.all_gather("memory", file=file)
             if self.rank:
                 file = words[0].file
             if file is None:
@@ -170,8 +170,8 @@ class Member:
         `devices` has the meaning that it has in `attach`. Raises InvalidUsageError if ranks have
         read different bundles; the error names two of them.
         """
-        with self.turn(f"load {bundle.manifest.program!r}") as turn:
-            words = turn.all_gather(
+        with self.collective_call(f"load {bundle.manifest.program!r}") as call:
+            words = call.all_gather(
                 "bundle", [bundle.manifest.program, bundle.where, _digest(bundle)]
             )
             first = words[0].body
@@ -181,7 +181,7 @@ class Member:
                         f"rank 0 loads {first[0]!r} ({first[1]}), and rank {word.sender} loads "
                         f"{word.body[0]!r} ({word.body[1]}), which is another program"
                     )
-            return self.attach(turn, bundle, devices)
+            return self.attach(call, bundle, devices)
 
     def close(self, reason: str = "has left the world") -> None:
         """Leaves the world and closes its programs; may be called again.
@@ -212,11 +212,11 @@ class Member:
         return f"<ark.distributed.Member rank {self.rank} of {self.world_size}>"
 
 
-def _load_together(turn: Turn, executable: RankExecutable) -> None:
+def _load_together(call: CollectiveCall, executable: RankExecutable) -> None:
     """Loads the kernel at every rank; if one rank fails, all ranks raise an error."""
     try:
         executable.prepare()
-        turn.all_gather("loaded")
+        call.all_gather("loaded")
     except BaseException:
         executable.close()
         raise

@@ -33,7 +33,7 @@ __all__ = ["connect_ranks"]
 
 # The version of the protocol. Increase it whenever the messages between ranks change. The form of
 # the greeting must not change, so that ranks of different versions can report the difference.
-_PROTOCOL = 3
+_PROTOCOL = 4
 _DATAGRAM = 1 << 16
 _RETRY_SECONDS = 0.01
 # The most file descriptors that Linux passes with one message (SCM_MAX_FD).

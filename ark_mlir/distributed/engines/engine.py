@@ -13,7 +13,7 @@ from ...runtime.cuda.memory import download
 
 if TYPE_CHECKING:
     from ...runtime.cuda.api import CudaApi
-    from ..communicator import Turn
+    from ..communicator import CollectiveCall
 
 __all__ = ["Engine", "EngineMemory", "PeerRegion"]
 
@@ -94,14 +94,14 @@ class EngineMemory:
         self._ranks = ranks
 
     def share(
-        self, turn: Turn, api: CudaApi, rank: int, nbytes: int, resources: ExitStack
+        self, call: CollectiveCall, api: CudaApi, rank: int, nbytes: int, resources: ExitStack
     ) -> list[int]:
         """Allocates memory and shares it; a collective call, which all ranks make together.
 
         Returns the address at which this process maps the memory of each rank.
 
         Args:
-            turn: the turn of the world.
+            call: the collective call of the world.
             api: the driver API of this rank's GPU, with its context open.
             rank: the rank of this process.
             nbytes: bytes of each rank, a multiple of 2 MiB.
@@ -122,9 +122,9 @@ class EngineMemory:
             _check_addresses(addresses, self._ranks)
             return addresses
 
-        region = _together(turn, "memory allocated", allocate)
-        addresses = _together(turn, "memory exchanged", exchange)
-        _test(turn, api, rank, region.address, addresses)
+        region = _together(call, "memory allocated", allocate)
+        addresses = _together(call, "memory exchanged", exchange)
+        _test(call, api, rank, region.address, addresses)
         return addresses
 
 
@@ -139,7 +139,9 @@ def _check_addresses(addresses: Sequence[int], ranks: int) -> None:
             )
 
 
-def _test(turn: Turn, api: CudaApi, rank: int, own: int, addresses: Sequence[int]) -> None:
+def _test(
+    call: CollectiveCall, api: CudaApi, rank: int, own: int, addresses: Sequence[int]
+) -> None:
     """Tests the addresses; raises UnsupportedError at every rank if one of them is wrong.
 
     Each rank writes a word to its own memory, at the address `own` of the allocation. Then it reads
@@ -163,8 +165,8 @@ def _test(turn: Turn, api: CudaApi, rank: int, own: int, addresses: Sequence[int
                 )
 
     try:
-        _together(turn, "memory written", write)
-        _together(turn, "memory tested", read)
+        _together(call, "memory written", write)
+        _together(call, "memory tested", read)
     except BaseException:
         with suppress(DeviceError):  # an access of the self-test may have ended the context
             api.call("cuStreamDestroy", stream)
@@ -172,7 +174,7 @@ def _test(turn: Turn, api: CudaApi, rank: int, own: int, addresses: Sequence[int
     api.call("cuStreamDestroy", stream)
 
 
-def _together(turn: Turn, phase: str, work: Callable[[], _T]) -> _T:
+def _together(call: CollectiveCall, phase: str, work: Callable[[], _T]) -> _T:
     """Calls `work` at every rank, and returns its result when it has succeeded at all ranks.
 
     Raises UnsupportedError at every rank if `work` fails at one of them.
@@ -181,7 +183,7 @@ def _together(turn: Turn, phase: str, work: Callable[[], _T]) -> _T:
         result, problem = work(), None
     except ArkError as error:
         result, problem = None, error.message
-    for word in turn.all_gather(phase, problem):
+    for word in call.all_gather(phase, problem):
         if word.body is not None:
             raise UnsupportedError(f"rank {word.sender}: {word.body}")
     return cast("_T", result)

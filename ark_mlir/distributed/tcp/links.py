@@ -212,7 +212,7 @@ class _Bridge:
     def _tell(self, reason: str) -> None:
         """Sends `Links` the reason why the connection to the peer has ended."""
         with contextlib.suppress(OSError):
-            self._send({"communicator": -1, "turn": 0, "phase": "left", "body": reason}, None)
+            self._send({"communicator": -1, "call": 0, "phase": "left", "body": reason}, None)
 
     def _send(self, message: Any, file: int | None) -> None:
         with Frame(message, file) as frame:

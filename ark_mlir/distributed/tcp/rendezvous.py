@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Endpoint", "connect_ranks_over_tcp"]
 
-_PROTOCOL = 2
+_PROTOCOL = 3
 _SHORTEST_SECRET = 32
 _MAKE_SECRET = "`(umask 077; openssl rand -hex 32 > FILE)` makes a secret"
 # How long a process may take to prove that it has the secret.

@@ -179,11 +179,11 @@ def differ(what: str) -> Any:
 
 def settled() -> list[int]:
     """The resources that are left when all ranks have closed their programs."""
-    with world.turn("settle") as turn:
-        turn.all_gather("closed")
+    with world.collective_call("settle") as call:
+        call.all_gather("closed")
         # Another rank tells that it has unmapped memory before it comes here.
         gpu_memory.free_kept()
-        turn.all_gather("freed")
+        call.all_gather("freed")
     return left()
 
 
@@ -229,8 +229,8 @@ def faults() -> Any:
     with bound() as executable:
         run(executable)
         count = len(CUDA.calls) - first
-    with world.turn("count") as turn:
-        count = turn.all_gather("calls", count)[1].body
+    with world.collective_call("count") as call:
+        count = call.all_gather("calls", count)[1].body
     kinds: list[str] = []
     texts: set[str] = set()
     leaks = 0

@@ -281,7 +281,7 @@ def stuck() -> Any:
 
     class ShortTimeout(rank_driver.RankDriver):
         def _settle(self, *_: Any) -> Any:
-            self._current_turn().timeout = 0.1
+            self._current_call().timeout = 0.1
             return super()._settle(*_)
 
     driver_of(exe).__class__ = Stuck if rank == 1 else ShortTimeout

@@ -135,8 +135,8 @@ def test_a_file_without_a_packet_is_closed(no_leaks: None, pair: Pair) -> None:
 
 
 def meet_in(link: links.Links, **options: Any) -> list[Any]:
-    with Communicator(link, 1, 100).turn("talk") as turn:
-        return [word.body for word in turn.all_gather("begin", **options)]
+    with Communicator(link, 1, 100).collective_call("talk") as call:
+        return [word.body for word in call.all_gather("begin", **options)]
 
 
 @pytest.mark.parametrize("size", [64 * KIB - 1, 64 * KIB, 300 * KIB, 20 * MIB])
@@ -157,16 +157,16 @@ def error_of(link: links.Links) -> str:
     before."""
 
     def talk() -> None:
-        with Communicator(link, 1, 100).turn("talk") as turn:
-            turn.all_gather("begin")
-            turn.all_gather("end")
+        with Communicator(link, 1, 100).collective_call("talk") as call:
+            call.all_gather("begin")
+            call.all_gather("end")
 
     with pytest.raises(ark.RankFailedError) as caught:
         talk()
     return str(caught.value)
 
 
-GOOD = {"communicator": 1, "turn": 1, "phase": "begin", "doing": "talk", "body": 1}
+GOOD = {"communicator": 1, "call": 1, "phase": "begin", "name": "talk", "body": 1}
 
 
 @pytest.mark.parametrize(
@@ -179,9 +179,9 @@ GOOD = {"communicator": 1, "turn": 1, "phase": "begin", "doing": "talk", "body":
             packet(json.dumps(message).encode())
             for message in (
                 [],
-                {**GOOD, "turn": "1"},
+                {**GOOD, "call": "1"},
                 {**GOOD, "communicator": True},
-                {**GOOD, "doing": None},
+                {**GOOD, "name": None},
                 {**GOOD, "phase": "failed", "body": 3},
                 {key: value for key, value in GOOD.items() if key != "body"},
             )

@@ -100,37 +100,37 @@ def test_a_rank_that_ends_before_the_rendezvous(
     assert "ended before all had come" in str(guest)
 
 
-def test_turns(come: Come, in_threads: Callable[..., None]) -> None:
+def test_collective_calls(come: Come, in_threads: Callable[..., None]) -> None:
     """One rank fails, another one goes on alone; both then detect the difference."""
     links = come((0, 2), (1, 2))
     first, second = (Communicator(link, 3, 100) for link in links)
 
     def one() -> None:
         def divide() -> None:
-            with first.turn("divide") as turn:
-                turn.all_gather("begin", 1)
+            with first.collective_call("divide") as call:
+                call.all_gather("begin", 1)
                 raise ZeroDivisionError("by zero")
 
         with pytest.raises(ZeroDivisionError):
             divide()
-        with first.turn("add") as turn:
-            assert [word.body for word in turn.all_gather("begin", 2)] == [2, 3]
-        with first.turn("end") as turn:
-            turn.all_gather("begin")
+        with first.collective_call("add") as call:
+            assert [word.body for word in call.all_gather("begin", 2)] == [2, 3]
+        with first.collective_call("end") as call:
+            call.all_gather("begin")
 
     def other() -> None:
-        with second.turn("divide") as turn:
-            assert [word.body for word in turn.all_gather("begin", 5)] == [1, 5]
+        with second.collective_call("divide") as call:
+            assert [word.body for word in call.all_gather("begin", 5)] == [1, 5]
             with pytest.raises(ark.RankFailedError, match="rank 0 failed: by zero"):
-                turn.all_gather("end")
-            assert turn.trouble() == "rank 0 failed: by zero"
-        with second.turn("add") as turn:
-            turn.all_gather("begin", 3)
+                call.all_gather("end")
+            assert call.trouble() == "rank 0 failed: by zero"
+        with second.collective_call("add") as call:
+            call.all_gather("begin", 3)
             with pytest.raises(ark.RankFailedError, match="has continued with end"):
-                turn.all_gather("middle")
-        with second.turn("end") as turn:
-            turn.all_gather("begin")
-            assert turn.trouble() is None
+                call.all_gather("middle")
+        with second.collective_call("end") as call:
+            call.all_gather("begin")
+            assert call.trouble() is None
 
     in_threads(one, other)
 
@@ -145,8 +145,8 @@ def test_rank_0_creates_shared_resources_first(come: Come, in_threads: Callable[
             assert done == []
             done.append(0)
 
-        with Communicator(link, 1, 100).turn("prepare") as turn:
-            turn.all_gather("begin", link.rank, first=prepare)
+        with Communicator(link, 1, 100).collective_call("prepare") as call:
+            call.all_gather("begin", link.rank, first=prepare)
             assert done == [0]
 
     in_threads(*(lambda link=link: take(link) for link in links))
@@ -167,8 +167,8 @@ def test_an_interrupt_at_any_place_does_not_stop_the_receiver(come: Come) -> Non
     for it, and the end of the world for the thread."""
     first, second = come((0, 2), (1, 2))
     mailbox = first.mailbox(1, 1)
-    with Communicator(first, 1, 60).turn("poll") as turn:
-        for place in interrupt_everywhere(turn.trouble):
+    with Communicator(first, 1, 60).collective_call("poll") as call:
+        for place in interrupt_everywhere(call.trouble):
             second.say(1, 1, f"phase {place}", "poll", None, None)
             assert first.monitor.wait_for(
                 lambda place=place: (1, f"phase {place}") in mailbox.messages, 10

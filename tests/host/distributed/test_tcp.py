@@ -130,8 +130,8 @@ def test_a_sender_does_not_wait_for_a_connection_that_has_ended() -> None:
     links = TcpLinks(0, {1: first}, {1: "1"}, timeout=60)
     second.close()
     begin = time.monotonic()
-    for turn in range(3):
-        links.say(0, turn, "loaded", "the load", None, None)
+    for call in range(3):
+        links.say(0, call, "loaded", "the load", None, None)
     links.close("is done")
     assert time.monotonic() - begin < 30
 
@@ -260,10 +260,10 @@ def test_a_file_whose_parts_are_wrong(
         first.send(part)
     first.link.shutdown(socket.SHUT_WR)
     with (
-        Communicator(links, 0, 60).turn("wait") as turn,
+        Communicator(links, 0, 60).collective_call("wait") as call,
         pytest.raises(ark.RankFailedError) as caught,
     ):
-        turn.all_gather("phase")
+        call.all_gather("phase")
     assert failure in str(caught.value)
     links.close("is done")
 
@@ -272,10 +272,10 @@ def test_a_rank_that_leaves(connect_all: ConnectAll) -> None:
     first, second = connect_all((0, 2), (1, 2))
     second.close("has had enough")
     with (
-        Communicator(first, 0, 60).turn("wait") as turn,
+        Communicator(first, 0, 60).collective_call("wait") as call,
         pytest.raises(ark.RankFailedError) as caught,
     ):
-        turn.all_gather("phase")
+        call.all_gather("phase")
     assert "rank 1 (process" in str(caught.value)
     assert "has had enough" in str(caught.value)
 
@@ -284,8 +284,11 @@ def test_a_connection_that_is_cut(connect_all: ConnectAll) -> None:
     first, second = connect_all((0, 2), (1, 2))
     second._bridges[0]._channel.link.shutdown(socket.SHUT_RDWR)
     for links in (first, second):
-        with Communicator(links, 0, 60).turn("wait") as turn, pytest.raises(ark.RankFailedError):
-            turn.all_gather("phase")
+        with (
+            Communicator(links, 0, 60).collective_call("wait") as call,
+            pytest.raises(ark.RankFailedError),
+        ):
+            call.all_gather("phase")
 
 
 def test_memory_of_the_host_is_not_sent(connect_all: ConnectAll) -> None:

@@ -46,8 +46,8 @@ MADE_BY_ARK = {
 }  # fmt: skip
 # Functions that only other parts of ark call.
 INTERNAL = {
-    "Member.attach", "Member.load", "Member.turn", "MscclppMemory.allocate", "NcclMemory.allocate",
-    "TorchSymmetricMemory.allocate",
+    "Member.attach", "Member.collective_call", "Member.load", "MscclppMemory.allocate",
+    "NcclMemory.allocate", "TorchSymmetricMemory.allocate",
 }  # fmt: skip
 # Interfaces that a new backend implements; its parts know each other's types.
 FOR_BACKENDS = {"Driver", "Launch", "Memory"}
