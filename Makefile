@@ -4,7 +4,7 @@
 #   make build   the compiler and the Python package, incrementally
 #   make demo    an embedding model from its weights to a schedule
 #   make demo-gpu     the same on a GPU, and a decoder with random weights, beside PyTorch
-#   make test    tests that need no GPU; of the slow ones, the part that is this commit's turn
+#   make test    tests that need no GPU; of the slow ones, this commit's shard
 #   make test-all    all tests that need no GPU
 #   make peers    PyTorch and transformers, with which tests compare results
 #   make check-pythons   the quick tests with other versions of Python

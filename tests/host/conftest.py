@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from .rotation import ROTATION
-from .tiers import HOST, NOT_QUICK, QUICK, TURN_VARIABLE, find_turn, is_due
+from .tiers import HOST, NOT_QUICK, QUICK, SHARD_VARIABLE, find_shard, is_due
 
 # On a busy machine a test may be slow without a failure.
 settings.register_profile(
@@ -50,7 +50,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_report_header() -> str:
-    return f"slow tests: {TURN_VARIABLE}={find_turn()} selects the same ones"
+    return f"slow tests: {SHARD_VARIABLE}={find_shard()} selects the same ones"
 
 
 # The index of a case among all cases of its test, also if a command selects one case.
@@ -74,7 +74,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    turn = find_turn()
+    shard = find_shard()
     for item in items:
         if not isinstance(item, pytest.Function):
             continue
@@ -87,7 +87,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("quick")
         # Cases of slow tests that other commits run. JUnit reports have the index of each case.
         name, case = f"{path}::{item.originalname}", item.stash.get(_CASE, 0)
-        if not is_due(name, case, turn):
+        if not is_due(name, case, shard):
             item.add_marker("soak")
         if name in ROTATION:
             item.user_properties.append(("case", case))

@@ -7,8 +7,8 @@ cases has found some defects.
 
 from __future__ import annotations
 
-# The interval n of each test, and the turn of its first case: case k runs in turn `first + k`
-# modulo n. tests/support/balance_turns.py chooses the first turns.
+# The interval n of each test, and the shard of its first case: case k runs in shard `first + k`
+# modulo n. tests/support/balance_shards.py chooses the first shards.
 # fmt: off
 ROTATION: dict[str, tuple[int, int]] = {
     "bad_input/test_data.py::test_faulty_bundles_on_the_command_line": (8, 4),
@@ -345,7 +345,7 @@ ROTATION: dict[str, tuple[int, int]] = {
     "runtime/test_resident.py::test_a_process_ends_while_the_kernel_stays": (8, 4),
     "runtime/test_run.py::test_an_executable_that_is_dropped_ends_its_threads": (8, 5),
     "runtime/test_run.py::test_closing": (8, 2),
-    "runtime/test_turns.py::test_closing_in_another_thread": (8, 7),
+    "runtime/test_concurrent_calls.py::test_closing_in_another_thread": (8, 7),
     "show/test_timeline.py::test_a_large_schedule": (8, 6),
     "targets/test_cuda.py::test_a_decode_step_of_every_architecture": (12, 1),
     "targets/test_cuda.py::test_a_model_on_every_architecture": (20, 7),

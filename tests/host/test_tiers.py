@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from .rotation import ROTATION
-from .tiers import HOST, TURN_VARIABLE, find_turn, is_due
+from .tiers import HOST, SHARD_VARIABLE, find_shard, is_due
 
 
 @pytest.mark.parametrize("name", ROTATION)
@@ -23,45 +23,47 @@ def test_slow_tests_exist(name: str) -> None:
 def test_consecutive_commits_run_each_case_once(name: str) -> None:
     interval, first = ROTATION[name]
     assert 0 <= first < max(interval, 1)
-    turns = range(1000, 1000 + max(interval, 1))
+    shards = range(1000, 1000 + max(interval, 1))
     for case in range(20):
-        assert len([turn for turn in turns if is_due(name, case, turn)]) == (1 if interval else 0)
+        assert len([shard for shard in shards if is_due(name, case, shard)]) == (
+            1 if interval else 0
+        )
 
 
-def test_turns_have_equal_numbers_of_cases() -> None:
+def test_shards_have_equal_numbers_of_cases() -> None:
     name = "e2e/test_ops.py::test_op"
     interval = ROTATION[name][0]
     counts = [
-        sum(is_due(name, case, turn) for case in range(5 * interval)) for turn in range(interval)
+        sum(is_due(name, case, shard) for case in range(5 * interval)) for shard in range(interval)
     ]
     assert counts == [5] * interval
 
 
-def test_a_selected_case_has_its_turn() -> None:
-    """A command that selects one case does not change the turn of the case."""
+def test_a_selected_case_keeps_its_shard() -> None:
+    """A command that selects one case does not change the shard of the case."""
     name = "test_gpu_session.py::test_exit_status"
     command = [sys.executable, "-m", "pytest", "-q", "--collect-only", "-m", "not soak"]
 
-    def collect(where: str, turn: int) -> list[str]:
-        environment = {**os.environ, TURN_VARIABLE: str(turn)}
+    def collect(where: str, shard: int) -> list[str]:
+        environment = {**os.environ, SHARD_VARIABLE: str(shard)}
         text = subprocess.run(
             [*command, where], cwd=HOST.parents[1], env=environment, capture_output=True, text=True
         ).stdout
         return [line for line in text.splitlines() if name in line]
 
-    turn = ROTATION[name][1] + 1
-    (case,) = collect(f"tests/host/{name}", turn)
-    assert collect(case, turn) == [case]
+    shard = ROTATION[name][1] + 1
+    (case,) = collect(f"tests/host/{name}", shard)
+    assert collect(case, shard) == [case]
 
 
 def test_other_tests_run_in_every_commit() -> None:
     name = "test_tiers.py::test_slow_tests_exist"
-    assert all(is_due(name, case, turn) for case in range(2) for turn in range(10))
+    assert all(is_due(name, case, shard) for case in range(2) for shard in range(10))
 
 
-def test_the_turn_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(TURN_VARIABLE, "12")
-    assert find_turn() == 12
+def test_the_shard_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(SHARD_VARIABLE, "12")
+    assert find_shard() == 12
 
 
 def test_mutants_of_kernels_run_in_make_test() -> None:

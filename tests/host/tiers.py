@@ -1,6 +1,6 @@
 """The tiers of tests: which tests `make test` leaves out, and `make check-pythons` runs.
 
-`make test` runs a part of the slow tests, and each commit runs another part: over n commits, each
+`make test` runs one shard of the slow tests, and each commit another shard: over n commits, each
 case of a test with interval n runs once; see rotation.py. `make test-all` runs all tests.
 """
 
@@ -13,8 +13,8 @@ from pathlib import Path
 from .rotation import ROTATION
 
 HOST = Path(__file__).parent
-# Sets the turn, for runs that repeat the choice of another commit.
-TURN_VARIABLE = "ARK_TEST_TURN"
+# Sets the shard, for runs that repeat the choice of another commit.
+SHARD_VARIABLE = "ARK_TEST_SHARD"
 
 # Folders and files of tests/host whose tests run with every version of Python. They cover arrays,
 # threads, signals, ctypes and the bindings, which differ between versions, in a minute.
@@ -32,10 +32,10 @@ QUICK = (
 NOT_QUICK = ("runtime/cuda", "runtime/ranks")
 
 
-def find_turn() -> int:
-    """Returns the number of commits of the repository, or that of ARK_TEST_TURN; 0 without git."""
-    if turn := os.environ.get(TURN_VARIABLE):
-        return int(turn)
+def find_shard() -> int:
+    """Returns the number of commits of the repository, or that of ARK_TEST_SHARD; 0 without git."""
+    if shard := os.environ.get(SHARD_VARIABLE):
+        return int(shard)
     command = ["git", "-C", str(HOST), "rev-list", "--count", "HEAD"]
     try:
         result = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -44,13 +44,13 @@ def find_turn() -> int:
     return int(result.stdout)
 
 
-def is_due(name: str, case: int, turn: int) -> bool:
+def is_due(name: str, case: int, shard: int) -> bool:
     """Returns True if `make test` runs a case of a test.
 
     Args:
         name: the test, as in `ROTATION`.
         case: the index of the case among all cases of the test.
-        turn: the result of :func:`find_turn`.
+        shard: the result of :func:`find_shard`.
     """
     interval, first = ROTATION.get(name, (1, 0))
-    return interval > 0 and (turn - first - case) % interval == 0
+    return interval > 0 and (shard - first - case) % interval == 0

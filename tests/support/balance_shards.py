@@ -1,11 +1,11 @@
-"""Balances the turns of slow tests, so that `make test` takes as long in each commit.
+"""Balances the shards of slow tests, so that `make test` takes as long in each commit.
 
-Usage: balance_turns.py [--rewrite] <JUnit report>...
+Usage: balance_shards.py [--rewrite] <JUnit report>...
 
 Reports come from `pytest tests/host --junit-xml=<report>`; several reports together may cover all
-tests. The script prints the seconds of the slow tests in each of the next turns. With --rewrite, it
-chooses the first turn of each test again, and writes tests/host/rotation.py. A test that the
-reports lack keeps its turn.
+tests. The script prints the seconds of the slow tests in each of the next shards. With --rewrite,
+it chooses the first shard of each test again, and writes tests/host/rotation.py. A test that the
+reports lack keeps its shard.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ sys.path.insert(0, str(HOST))
 from rotation import ROTATION  # noqa: E402  # pyright: ignore
 
 # A multiple of most intervals.
-TURNS = 240
+SHARDS = 240
 
 
 def read_times(reports: list[str]) -> dict[str, dict[int, float]]:
@@ -40,19 +40,19 @@ def read_times(reports: list[str]) -> dict[str, dict[int, float]]:
 
 
 def find_load(cases: dict[int, float], interval: int, first: int) -> list[float]:
-    """Returns the seconds of a test in each turn."""
-    load = [0.0] * TURNS
+    """Returns the seconds of a test in each shard."""
+    load = [0.0] * SHARDS
     for case, seconds in cases.items():
-        for turn in range((first + case) % interval, TURNS, interval):
-            load[turn] += seconds
+        for shard in range((first + case) % interval, SHARDS, interval):
+            load[shard] += seconds
     return load
 
 
 def balance(times: dict[str, dict[int, float]]) -> dict[str, tuple[int, int]]:
-    """Returns the table with first turns that make the seconds of all turns similar."""
+    """Returns the table with first shards that make the seconds of all shards similar."""
     table = dict(ROTATION)
-    total = [0.0] * TURNS
-    # The tests with the longest turn come first, since they are the hardest to place.
+    total = [0.0] * SHARDS
+    # The tests with the longest cases come first, since they are the hardest to place.
     known = [name for name, (interval, _) in table.items() if interval and name in times]
     longest = {name: max(find_load(times[name], table[name][0], 0)) for name in known}
     for name in sorted(known, key=longest.__getitem__, reverse=True):
@@ -66,13 +66,15 @@ def balance(times: dict[str, dict[int, float]]) -> dict[str, tuple[int, int]]:
 
 
 def show(times: dict[str, dict[int, float]], table: dict[str, tuple[int, int]]) -> None:
-    total = [0.0] * TURNS
+    total = [0.0] * SHARDS
     for name, (interval, first) in table.items():
         if interval and (cases := times.get(name)):
             load = find_load(cases, interval, first)
             total = [a + b for a, b in zip(total, load, strict=True)]
-    print("seconds of slow tests in the first turns:", *(f"{seconds:.0f}" for seconds in total[:8]))
-    print(f"in all turns: from {min(total):.0f} to {max(total):.0f} s")
+    print(
+        "seconds of slow tests in the first shards:", *(f"{seconds:.0f}" for seconds in total[:8])
+    )
+    print(f"in all shards: from {min(total):.0f} to {max(total):.0f} s")
 
 
 def rewrite(table: dict[str, tuple[int, int]]) -> None:
