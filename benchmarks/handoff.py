@@ -161,7 +161,7 @@ def check_kind(bundle: Any, kind: str) -> str:
     differ."""
     found = find_kind(bundle)
     if found != kind and bundle.manifest.target.backend == "cuda":
-        raise ark.InvalidUsageError(f"a chain for {kind} hands over by {found}")
+        raise ark.InvalidUsageError(f"a chain for {kind} hands off by {found}")
     return found
 
 
@@ -303,7 +303,7 @@ def report_by_hand(found: list[dict[str, Any]] | str) -> str:
 
 def summarize(pairs: Sequence[Pair], found: list[dict[str, Any]] | str) -> str:
     """Returns the exposed time of each kind, of ark's kernels if the compiler emits the kind. A
-    size has several values if several of its chains hand over by one kind."""
+    size has several values if several of its chains use one kind of hand-off."""
     exposed: dict[tuple[str, Size], list[float]] = {}
     for pair in pairs:
         exposed.setdefault((pair.kind, pair.sizes), []).append(pair.exposed)

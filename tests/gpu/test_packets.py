@@ -1,4 +1,4 @@
-"""Small activations are handed over in packets: readers poll the words that senders store."""
+"""Hand-offs of small activations in packets: readers poll the words that senders store."""
 
 from __future__ import annotations
 

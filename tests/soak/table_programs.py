@@ -95,7 +95,7 @@ def _chain(rng: random.Random) -> ark.Program:
 
 
 def _decode(rng: random.Random) -> ark.Program:
-    """Builds an MLP with norms for one row, which a GPU hands over in packets."""
+    """Builds an MLP with norms for one row, which a GPU hands off in packets."""
     size, wide = rng.choice((32, 64)), rng.choice((64, 128))
     with ark.Program("decode") as program:
         x = ark.input("x", (1, size), ark.bf16)

@@ -120,7 +120,7 @@ except handoff.ark.InvalidUsageError as error:
         "barrier barrier 0",
         "counter counter 0",
         f"packet packet {11 * 4 * 2048}",
-        "a chain for counter hands over by packet",
+        "a chain for counter hands off by packet",
     ]
 
 
