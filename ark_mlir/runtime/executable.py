@@ -282,8 +282,8 @@ class Executable(Runs):
                 resident; or they are on different devices.
 
         Example:
-            >>> owner, sharer = (ark.compile(count, target="cpu") for _ in range(2))
-            >>> sharer = sharer.share_states(owner)
+            >>> lender, borrower = (ark.compile(count, target="cpu") for _ in range(2))
+            >>> borrower = borrower.share_states(lender)
         """
         self._runner.share(owner._runner, parameters)
         return self

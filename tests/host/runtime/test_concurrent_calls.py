@@ -174,7 +174,7 @@ def counters(
     return owner, [make(counting_program()).share_states(owner) for _ in range(number)]
 
 
-def test_sharers_take_turns(make: Make) -> None:
+def test_runs_on_shared_states_exclude_each_other(make: Make) -> None:
     """No iteration is lost, as it would be if two executables read the same count."""
     program = ToyProgram(sms=1)
     state = program.buffer("n", "state", "fp32", [16])
@@ -201,7 +201,7 @@ def test_sharers_take_turns(make: Make) -> None:
         np.testing.assert_array_equal(executable.states["n"], np.full(16, 12))
 
 
-def test_sharers_on_a_gpu_take_turns(cuda: FakeCuda, kernel: bytes) -> None:
+def test_runs_on_shared_states_of_a_gpu_exclude_each_other(cuda: FakeCuda, kernel: bytes) -> None:
     owner, (guest,) = counters(lambda program: fake_executable(cuda, kernel, program), 1)
 
     def count(executable: Executable) -> Callable[[], None]:
@@ -232,7 +232,7 @@ def test_sharing_in_both_directions_at_once(make: Make) -> None:
             executable.run()
 
 
-def test_the_lender_closes_in_a_run_of_a_sharer(make: Make, napping: ToyProgram) -> None:
+def test_the_lender_closes_in_a_run_of_a_borrower(make: Make, napping: ToyProgram) -> None:
     """Closing waits for this run, which completes; the next one raises."""
     owner, guest = make(napping), make(napping)
     guest.share_states(owner)
@@ -259,7 +259,7 @@ def test_the_lender_closes_in_a_run_of_a_sharer(make: Make, napping: ToyProgram)
     assert not thread.is_alive()
 
 
-def test_sharing_from_a_sharer_shares_from_the_first(make: Make) -> None:
+def test_borrowing_from_a_borrower_borrows_from_the_lender(make: Make) -> None:
     """The executable shares the memory of the first one, and raises when that one closes, as all
     others do."""
     owner, (guest,) = counters(make, 1)
@@ -276,7 +276,7 @@ def test_sharing_from_a_sharer_shares_from_the_first(make: Make) -> None:
 
 
 @pytest.mark.parametrize("drop", [False, True], ids=["closed", "dropped"])
-def test_the_memory_goes_with_the_last_sharer(cuda: FakeCuda, kernel: bytes, drop: bool) -> None:
+def test_the_memory_goes_with_the_last_borrower(cuda: FakeCuda, kernel: bytes, drop: bool) -> None:
     owner, (guest,) = counters(lambda program: fake_executable(cuda, kernel, program), 1)
     owner.run(iterations=5)
     states = storage_of(owner).states.memories
@@ -357,8 +357,8 @@ def test_outputs_of_several_threads(cuda: FakeCuda, kernel: bytes, x: Array) -> 
     assert cuda.held == 0
 
 
-def test_a_hand_off_between_sharers(make: Make) -> None:
-    """Programs of different schedules on one state, in turns by hand."""
+def test_alternating_runs_on_shared_states(make: Make) -> None:
+    """Programs of different schedules run alternately on one state."""
     program = ToyProgram(sms=2)
     state = program.buffer("n", "state", "int64", [])
     count, nothing = program.task("count", 1, [(state, 0)]), program.task("nothing")
@@ -367,8 +367,8 @@ def test_a_hand_off_between_sharers(make: Make) -> None:
     program.lane(1, [wait(done, 1), run(count, 0, 1)])
     owner = make(program)
     guest = make(counting_program()).share_states(owner)
-    for turn in range(10):
-        (owner, guest)[turn % 2].run(iterations=turn + 1)
+    for index in range(10):
+        (owner, guest)[index % 2].run(iterations=index + 1)
     assert owner.states["n"] == sum(range(11))
     guest.reset()
     assert owner.states["n"] == 0

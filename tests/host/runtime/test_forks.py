@@ -54,8 +54,8 @@ def test_a_fork_during_a_run_of_another_thread() -> None:
         "shares its states, when this process was forked: load or compile it again"
     )
     lines = _run("""
-executable, sharer = make().prepare(), make().prepare()
-sharer.share_states(executable)
+executable, borrower = make().prepare(), make().prepare()
+borrower.share_states(executable)
 driver = executable._runner.driver
 wait, begun, forked = driver.wait, threading.Event(), threading.Event()
 def wait_for_lanes():
@@ -68,7 +68,7 @@ thread.start()
 begun.wait(60)
 in_child(lambda: executable.run())
 in_child(lambda: executable.reset())
-in_child(lambda: sharer.run())
+in_child(lambda: borrower.run())
 in_child(lambda: executable.peek("n"))
 in_child(lambda: executable.close())
 in_child(lambda: [make().run(), "runs"][1])
