@@ -217,7 +217,7 @@ def test_shares_of_several_processes(tmp_path: Path) -> None:
     """Two jobs divide the cases, with seeds of their own; a failure of one fails the script."""
     write(tmp_path, "alone", full=7)
     with (tmp_path / "alone.py").open("a") as file:
-        file.write("RUNS_ALONE = True\n")
+        file.write("EXCLUSIVE = True\n")
     write(tmp_path, "first", full=7)
     write(tmp_path, "last", full=7, last=GOOD % "options.seed > 0")
     done = soak(tmp_path, "--jobs", 2, "--only", "first", "alone")

@@ -37,7 +37,7 @@ from ark_mlir.compiler import export_schedule
 
 FULL_COUNT = 20_000
 # The script requires that 95 % of the missing waits show, and a share has too few of them.
-RUNS_ALONE = True
+EXCLUSIVE = True
 LAUNCHES_PER_PROGRAM = 1_000
 LEAST_WAITS = 3
 INPUTS = 7

@@ -258,9 +258,9 @@ class Fuzzer:
                 self.tally.accepted += sum(1 for part in parts if part.strip())
                 return
         for one in inputs:
-            self._run_alone(one)
+            self._run_input(one)
 
-    def _run_alone(self, one: Input) -> None:
+    def _run_input(self, one: Input) -> None:
         outcome = self._server.run(one.data, one.arguments)
         self.tally.inputs[one.kind] += 1
         crash = find_crash(outcome)

@@ -39,7 +39,7 @@ from typing import Any
 
 FULL_COUNT = 100
 # Rounds look for what remains in /dev/shm, and have deadlines.
-RUNS_ALONE = True
+EXCLUSIVE = True
 
 # The seconds that a rank waits for other ranks, and the timeout of waits in kernels.
 TIMEOUT = 10.0

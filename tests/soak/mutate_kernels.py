@@ -33,7 +33,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # The least number of mutants.
 FULL_COUNT = 300
 # The script has processes of its own, and only a run of all mutants shows reasons without mutants.
-RUNS_ALONE = True
+EXCLUSIVE = True
 # The number of seeds for each mutant.
 SEEDS = 4
 

@@ -27,7 +27,7 @@ from ark_mlir.testing.toy import add_program
 PROCESSES = 16
 FULL_COUNT = 3_200
 # The script has processes of its own.
-RUNS_ALONE = True
+EXCLUSIVE = True
 _KEYS = 6
 _TIMEOUT_SECONDS = 1800
 

@@ -9,7 +9,7 @@
 A script takes part if it can be executed and has a constant FULL_COUNT, the count of its long run.
 It takes --count and --seed, and its last line is JSON with "name", "count", "failures", "seconds".
 With several jobs, a script runs as several processes with different seeds. A script with the
-constant RUNS_ALONE runs afterwards, in one process and with no other script beside it.
+constant EXCLUSIVE runs afterwards, in one process and with no other script beside it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Script:
 
     path: Path
     full_count: int
-    runs_alone: bool = False
+    is_exclusive: bool = False
 
     def count(self, scale: float) -> int:
         """Returns the number of cases of a run of this scale, at least one."""
@@ -48,7 +48,7 @@ class Script:
 
     def shares(self, count: int, jobs: int) -> list[int]:
         """Returns the number of cases of each process; there are at most `jobs` processes."""
-        processes = 1 if self.runs_alone else min(jobs, count)
+        processes = 1 if self.is_exclusive else min(jobs, count)
         return [(count + k) // processes for k in range(processes)]
 
 
@@ -79,7 +79,7 @@ def find_scripts(folder: Path) -> list[Script]:
         value = constants["FULL_COUNT"]
         if not (isinstance(value, ast.Constant) and type(value.value) is int):
             raise ValueError(f"{path}: FULL_COUNT is not a number: {ast.unparse(value)}")
-        found.append(Script(path, value.value, "RUNS_ALONE" in constants))
+        found.append(Script(path, value.value, "EXCLUSIVE" in constants))
     return found
 
 
@@ -150,14 +150,14 @@ def run_all(
     scripts: list[Script], scale: float, seed: int, jobs: int, logs: Path
 ) -> Iterator[Outcome]:
     """Runs all scripts, and yields their results: first those that share the jobs, by name."""
-    together = [script for script in scripts if not script.runs_alone]
+    together = [script for script in scripts if not script.is_exclusive]
     with ThreadPoolExecutor(jobs) as pool:
         started = [_start(pool, script, scale, seed, jobs, logs) for script in together]
         for shares in started:
             yield merge([share.result() for share in shares])
     with ThreadPoolExecutor(1) as pool:
         for script in scripts:
-            if script.runs_alone:
+            if script.is_exclusive:
                 yield merge([s.result() for s in _start(pool, script, scale, seed, 1, logs)])
 
 
