@@ -248,7 +248,7 @@ class Session:
         self.options = options
         self.failed = False
         self._rows: list[tuple[str, ...]] = []
-        self._alone: dict[str, float] = {}
+        self._one_gpu: dict[str, float] = {}
         self._device = self._device_of_bundles()
         self._gpus = torch.cuda.device_count() if self._device == "cuda" else MOST_RANKS
         device = torch.cuda.get_device_name() if self._device == "cuda" else "cpu"
@@ -342,10 +342,12 @@ class Session:
             cells[ARMS.index("one-shot")] = ""
         mine = times.get("ark")
         if mine is not None and ranks == 1:
-            self._alone[name] = mine
+            self._one_gpu[name] = mine
         best = min((times[arm] for arm in times if arm != "ark"), default=None)
         ratio = "" if mine is None or best is None else f"{mine / best:.2f}"
-        gain = "" if mine is None or name not in self._alone else f"{self._alone[name] / mine:.2f}"
+        gain = (
+            "" if mine is None or name not in self._one_gpu else f"{self._one_gpu[name] / mine:.2f}"
+        )
         aim = AIMS.get((name, ranks))
         row = (name, str(ranks), *cells, ratio, gain, "" if aim is None else f"{aim:.2f}")
         self._rows.append(row)

@@ -77,7 +77,7 @@ class RankDriver(CpuDriver):
         if not report[0] or self._is_complete(run):
             # An abort after the end of the run has no effect.
             return [Abort.NONE, *report[1:].tolist()], (0,) * count
-        others = self._settle(lanes, run)
+        others = self._exchange_codes(lanes, run)
         codes = dict(zip(run.kernel.lanes, lanes.codes, strict=True)) | others
         # Lanes of a rank that did not answer count as aborted.
         return report.tolist(), tuple(codes.get(lane, int(report[0])) for lane in range(count))
@@ -90,7 +90,7 @@ class RankDriver(CpuDriver):
         expected = np.array([epoch * count % (1 << 64) for count in arrivals], np.uint64)
         return bool((kernel.arrivals(self.epoch) == expected).all())
 
-    def _settle(self, lanes: Lanes, run: Run) -> dict[int, int]:
+    def _exchange_codes(self, lanes: Lanes, run: Run) -> dict[int, int]:
         """Returns the return values of all ranks' lanes in a run that failed, by lane.
 
         Waits until all lanes have left the kernel, so that the report is complete. Raises

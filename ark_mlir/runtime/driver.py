@@ -176,7 +176,7 @@ class Driver(Protocol):
         """
         ...
 
-    def settle(self, run_stream: RunStream) -> None:
+    def synchronize(self, run_stream: RunStream) -> None:
         """Waits for the work in the producer streams of `run_stream`."""
         ...
 

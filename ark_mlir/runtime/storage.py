@@ -89,7 +89,7 @@ class Storage:
         where = self._driver.run_stream(None, ())
         arrays = receive_arrays(values, buffers.values(), problems, where)
         refuse(problems, f"bind {program!r}")
-        self._driver.settle(where)
+        self._driver.synchronize(where)
         made: dict[str, Bound] = {}
         try:
             initial = {

@@ -95,8 +95,8 @@ class CpuDriver:
             raise InvalidUsageError("a program for cpu takes no stream")
         return RunStream()
 
-    def settle(self, run_stream: RunStream) -> None:
-        """See :meth:`Driver.settle`: arrays on the host are always ready."""
+    def synchronize(self, run_stream: RunStream) -> None:
+        """See :meth:`Driver.synchronize`: arrays on the host are always ready."""
 
     def download(
         self, address: int, dtype: np.dtype[Any], shape: tuple[int, ...], rank: int = 0

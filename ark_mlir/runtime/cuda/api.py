@@ -158,7 +158,7 @@ class CudaApi:
     def close(self) -> None:
         """Releases the context as soon as no handle of it is left."""
         self._closed = True
-        self._backlog.settle()
+        self._backlog.release_deferred()
         self._release_unused()
 
     def _release_unused(self) -> None:
@@ -250,16 +250,16 @@ class CudaApi:
             release: the function of the driver that releases the handle.
             handle: arguments of `release`.
         """
-        self._backlog.settle()
+        self._backlog.release_deferred()
         key = object()
         self._owned.add(key)
         finalizer = weakref.finalize(owner, self._release_handle, key, release, *handle)
         finalizer.atexit = False
         return finalizer
 
-    def settle(self) -> bool:
+    def release_deferred(self) -> bool:
         """Releases the deferred handles; returns False if a kernel still defers them."""
-        return self._backlog.settle()
+        return self._backlog.release_deferred()
 
     def wait_for(self, event: object, owners: object) -> None:
         """Defers all releases on this device until an event has happened.

@@ -65,7 +65,7 @@ class Backlog:
 
         Raises BusyError if a call waits for other work for longer than the limit.
         """
-        if self.settle():
+        if self.release_deferred():
             self._release(call, name)
         else:
             self._later.append((call, name))
@@ -103,7 +103,7 @@ class Backlog:
                     raise limited.error
             except DeviceError as error:
                 _log.warning("a call that ark no longer waits for has failed: %s", error)
-            self.settle()
+            self.release_deferred()
 
         limited = LimitedCall(call, end)
         try:
@@ -117,7 +117,7 @@ class Backlog:
             notes=["ark frees its memory when that work has ended"],
         )
 
-    def settle(self) -> bool:
+    def release_deferred(self) -> bool:
         """Releases the deferred handles if no kernel is stuck, and returns True in that case.
 
         Errors of the CUDA driver are logged.

@@ -174,8 +174,8 @@ class CudaDriver:
                 self._api.call("cuStreamWaitEvent", stream, self._ready, 0)
         return stream
 
-    def settle(self, run_stream: RunStream) -> None:
-        """See :meth:`Driver.settle`."""
+    def synchronize(self, run_stream: RunStream) -> None:
+        """See :meth:`Driver.synchronize`."""
         self._api.enter()
         self._api.call("cuStreamSynchronize", self._follow(run_stream))
 
@@ -311,9 +311,9 @@ class CudaDriver:
         def again() -> bool:
             """Rings again if the kernel ended before it saw the ring; returns True in that case.
 
-            Such a kernel was alone at the doorbell for too long, and reports no error.
+            Such a kernel waited at the doorbell for longer than its limit, and reports no error.
             """
-            if not resident.left_alone:
+            if not resident.missed_ring:
                 return False
             download()
             if not record.results().good:
@@ -379,7 +379,7 @@ class CudaDriver:
             finally:
                 if (launch := self._abandoned) is not None:
                     self._await_end(launch.end, launch.owners, self._not_ended)
-            if self._kernel is not None and self._api.settle():
+            if self._kernel is not None and self._api.release_deferred():
                 self._await_others()
 
     def _await_others(self) -> None:

@@ -118,7 +118,7 @@ class CudaResident:
         self._api.call("cuEventRecord", self._ended, self._stream)
 
     @property
-    def left_alone(self) -> bool:
+    def missed_ring(self) -> bool:
         """True if the kernel ended before it saw the ring.
 
         Always False for old bundles without doorbells on GPUs, whose kernel runs once and ends.

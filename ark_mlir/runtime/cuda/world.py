@@ -159,10 +159,10 @@ class CudaWorldDriver:
             ]
         )
 
-    def settle(self, run_stream: RunStream) -> None:
-        """See :meth:`Driver.settle`."""
+    def synchronize(self, run_stream: RunStream) -> None:
+        """See :meth:`Driver.synchronize`."""
         for driver, part in self._parts(run_stream):
-            driver.settle(part)
+            driver.synchronize(part)
 
     def _parts(self, run_stream: RunStream) -> list[tuple[_RankDriver, RunStream]]:
         """Returns the driver and the stream of each rank."""

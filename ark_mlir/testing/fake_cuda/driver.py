@@ -170,7 +170,7 @@ class FakeCuda(VirtualMemoryFunctions, CopyFunctions):
     def synchronize(self, stream: int) -> None:
         """Waits for all work of a stream."""
         while self._cuStreamSynchronize(stream) is AGAIN:
-            with self._alone():
+            with self._exclusive():
                 self._advance()
             time.sleep(0)
 
@@ -182,13 +182,13 @@ class FakeCuda(VirtualMemoryFunctions, CopyFunctions):
         function = getattr(self, f"_{name}", self._succeed)
 
         def call(*arguments: Any) -> tuple[Any, ...]:
-            with self._alone():
+            with self._exclusive():
                 self._advance()
                 code = self._refuse(name, arguments)
             if code:
                 return (code, None)
             while True:
-                with self._alone():
+                with self._exclusive():
                     self._advance()
                     result: Any = AGAIN if name in self.foreign else function(*arguments)
                     if result is not AGAIN:
@@ -198,7 +198,7 @@ class FakeCuda(VirtualMemoryFunctions, CopyFunctions):
         return call
 
     @contextmanager
-    def _alone(self) -> Generator[None]:
+    def _exclusive(self) -> Generator[None]:
         """Holds the lock in a block, without garbage collection.
 
         A finalizer could wait for another thread that needs the lock.

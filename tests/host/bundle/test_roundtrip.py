@@ -109,7 +109,7 @@ def test_a_minimal_program_is_written_and_read(tmp_path: Path) -> None:
 
 
 def test_lengths_that_move_the_offsets_converge(tmp_path: Path) -> None:
-    """Offsets are in the manifest, whose length moves them: all lengths must settle."""
+    """Offsets are in the manifest, whose length moves them: all lengths must converge."""
     for extra in range(0, 400, 7):
         manifest, sections = add_program().parts()
         manifest["options"]["note"] = "x" * extra

@@ -177,11 +177,11 @@ def differ(what: str) -> Any:
         return [*error, clean, run(executable)]
 
 
-def settled() -> list[int]:
+def remaining_resources() -> list[int]:
     """The resources that are left when all ranks have closed their programs."""
-    with world.collective_call("settle") as call:
+    with world.collective_call("close") as call:
         call.all_gather("closed")
-        # Another rank tells that it has unmapped memory before it comes here.
+        # Another rank sends that it has unmapped memory before it arrives here.
         gpu_memory.free_kept()
         call.all_gather("freed")
     return left()
@@ -189,7 +189,7 @@ def settled() -> list[int]:
 
 def legacy(what: str) -> Any:
     """Rank 1's driver refuses file descriptors of memory in some way."""
-    before = settled()
+    before = remaining_resources()
     if world.rank == 1:
         if what == "create":
             CUDA._cuMemCreate = lambda *_: (801, None)
@@ -202,7 +202,14 @@ def legacy(what: str) -> Any:
         count = int(executable.states["n"])
     with bound() as executable:
         errors.append(run(executable))
-    return [errors, count, sharing, sharing in rows, CUDA.foreign_accesses, settled() == before]
+    return [
+        errors,
+        count,
+        sharing,
+        sharing in rows,
+        CUDA.foreign_accesses,
+        remaining_resources() == before,
+    ]
 
 
 def legacy_failures() -> Any:
@@ -225,7 +232,7 @@ def mps() -> Any:
 
 def faults() -> Any:
     """Each call of the driver fails once at rank 1, in loading, binding and a run."""
-    before, first = settled(), len(CUDA.calls)
+    before, first = remaining_resources(), len(CUDA.calls)
     with bound() as executable:
         run(executable)
         count = len(CUDA.calls) - first
@@ -251,7 +258,7 @@ def faults() -> Any:
                 CUDA.fail_at = -1
             executable.close()
         executable = None
-        leaks += settled() != before
+        leaks += remaining_resources() != before
     CUDA.fail_at = -1
     with bound() as executable:
         return [count, sorted(set(kinds)), kinds.count("none"), leaks, run(executable)]

@@ -280,9 +280,9 @@ def stuck() -> Any:
             time.sleep(1000)
 
     class ShortTimeout(rank_driver.RankDriver):
-        def _settle(self, *_: Any) -> Any:
+        def _exchange_codes(self, *_: Any) -> Any:
             self._current_call().timeout = 0.1
-            return super()._settle(*_)
+            return super()._exchange_codes(*_)
 
     driver_of(exe).__class__ = Stuck if rank == 1 else ShortTimeout
     with knobs.scope(ARK_TIMEOUT="0.3"):

@@ -144,15 +144,15 @@ def _in_wait(executable: Executable, act: Callable[[Any], None]) -> None:
 
 @pytest.fixture
 def expire() -> Callable[..., None]:
-    """``expire(executable, settled)`` makes the waits of the next run time out at once.
+    """``expire(executable, ready)`` makes the waits of the next run time out at once.
 
-    `settled` returns True when all lanes are at the positions that the test needs; the watchdog
+    `ready` returns True when all lanes are at the positions that the test needs; the watchdog
     then looks at them. A fixed delay would not do: on a busy machine a lane may begin at any time.
     """
 
-    def arrange(executable: Executable, settled: Callable[[], bool] = lambda: True) -> None:
+    def arrange(executable: Executable, ready: Callable[[], bool] = lambda: True) -> None:
         def run_out(driver: Any) -> None:
-            while not settled() and not kernel_of(driver).report[0]:
+            while not ready() and not kernel_of(driver).report[0]:
                 time.sleep(0.0005)
             run_of(driver).context.timeout_ns = 0
 

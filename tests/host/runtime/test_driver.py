@@ -51,8 +51,8 @@ class FakeDriver:
     def run_stream(self, stream: object, values: Any) -> RunStream:
         return RunStream()
 
-    def settle(self, run_stream: RunStream) -> None:
-        self._call("settle")
+    def synchronize(self, run_stream: RunStream) -> None:
+        self._call("synchronize")
 
     def download(self, address: int, dtype: Any, shape: tuple[int, ...], rank: int = 0) -> Array:
         raise AssertionError("nothing lies on a device")
