@@ -35,12 +35,12 @@ class Document:
 
     Attributes:
         where: the file's path.
-        what: the prefix of messages, such as ``manifest``; empty if the path is clear enough.
+        subject: the prefix of messages, such as ``manifest``; empty if the path is clear enough.
         error: the exception class.
     """
 
     where: str
-    what: str
+    subject: str
     error: type[ArkError]
 
     def problem(self, path: str, problem: str) -> ArkError:
@@ -48,7 +48,7 @@ class Document:
         # Keys from the file are part of the path and may be hostile.
         if len(path) > _MAX_PATH or not path.isprintable():
             path = shorten(path, _MAX_PATH)
-        parts = [part for part in (self.what, path, problem) if part]
+        parts = [part for part in (self.subject, path, problem) if part]
         return self.error(": ".join(parts), location=self.where)
 
 

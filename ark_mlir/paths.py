@@ -15,8 +15,8 @@ from .errors import InvalidUsageError
 __all__ = ["as_path", "replacing"]
 
 
-def as_path(path: object, what: str) -> Path:
-    """Returns `path` as a Path; raises InvalidUsageError, with the name `what`, if it is not a
+def as_path(path: object, label: str) -> Path:
+    """Returns `path` as a Path; raises InvalidUsageError, with the name `label`, if it is not a
     path.
 
     Example:
@@ -27,7 +27,7 @@ def as_path(path: object, what: str) -> Path:
         text = os.fsdecode(cast("str | bytes | os.PathLike[str]", path))
         if text:
             return Path(text)
-    raise InvalidUsageError(f"{what} is {path!r}; expected a path")
+    raise InvalidUsageError(f"{label} is {path!r}; expected a path")
 
 
 @contextlib.contextmanager

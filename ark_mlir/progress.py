@@ -25,7 +25,7 @@ class Progress:
     is shown if stderr is not a terminal.
 
     Args:
-        what: the name of the work.
+        name: the name of the work.
         detail: a function that returns the end of the line; a background thread calls it.
 
     Example:
@@ -33,8 +33,8 @@ class Progress:
         ...     progress.step("tiling")
     """
 
-    def __init__(self, what: str, detail: Callable[[], str] = lambda: "") -> None:
-        self._what = what
+    def __init__(self, name: str, detail: Callable[[], str] = lambda: "") -> None:
+        self._name = name
         self._detail = detail
         self._step = ""
         self._start = 0.0
@@ -78,7 +78,7 @@ class Progress:
 
     def _show(self) -> None:
         seconds = time.monotonic() - self._start
-        _print(f"{_CLEAR}ark: {self._what}{self._step} … {seconds:.0f} s{self._detail()}")
+        _print(f"{_CLEAR}ark: {self._name}{self._step} … {seconds:.0f} s{self._detail()}")
 
 
 def _print(text: str) -> None:

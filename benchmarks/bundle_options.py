@@ -11,11 +11,11 @@ def bundle_parser(description: str | None) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument(
+    action = parser.add_mutually_exclusive_group(required=True)
+    action.add_argument(
         "--compile", type=Path, metavar="FOLDER", help="compile the bundles to FOLDER"
     )
-    what.add_argument(
+    action.add_argument(
         "--bundles", type=Path, metavar="FOLDER", help="measure the bundles in FOLDER"
     )
     parser.add_argument("--target", default="cuda:sm_90a", help="target of --compile")

@@ -333,9 +333,9 @@ class Session:
         with RankProcesses(ranks, self._device, PORT, make_commands, job) as processes:
             yield processes
 
-    def _fail(self, what: str) -> None:
+    def _fail(self, problem: str) -> None:
         self.failed = True
-        print(f"collectives: {what}", file=sys.stderr, flush=True)
+        print(f"collectives: {problem}", file=sys.stderr, flush=True)
 
     def _measure_op(self, op: str, others: RankProcesses | None) -> None:
         peers = PEERS[op] if others is not None else ()

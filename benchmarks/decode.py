@@ -64,7 +64,7 @@ def tokens_of(setting: Setting) -> int:
 def workload(setting: Setting) -> Workload:
     """Returns the work of one step, on average over a sample."""
     tokens = tokens_of(setting)
-    return Workload(setting.what, setting.bytes_read(tokens), setting.flops(tokens))
+    return Workload(setting.description, setting.bytes_read(tokens), setting.flops(tokens))
 
 
 def compile_row(row: str, folder: Path, target: str) -> None:

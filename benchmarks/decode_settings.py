@@ -167,7 +167,7 @@ class Setting:
         context: number of positions of the cache; the generated tokens are the last ones.
     """
 
-    what: str
+    description: str
     sizes: Sizes
     context: int
     batch: int = 1
@@ -225,9 +225,9 @@ def _serving() -> dict[str, Setting]:
     models = {"1B": ("Llama-3.2-1B", LLAMA_1B), "8B": ("Qwen3-8B", QWEN3_8B)}
     return {
         f"{name}-{context}-b{batch}": Setting(
-            f"{what}, context {context}, batch {batch}", sizes, context, batch
+            f"{description}, context {context}, batch {batch}", sizes, context, batch
         )
-        for name, (what, sizes) in models.items()
+        for name, (description, sizes) in models.items()
         for context in (160, 4096)
         for batch in (1, 2, 4, 8, 16, 32, 64)
     }

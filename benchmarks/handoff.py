@@ -57,8 +57,8 @@ class Size:
     rows: int
     columns: int
 
-    def file(self, what: str) -> str:
-        return f"{what}-{self.rows}x{self.columns}.arkbin"
+    def file(self, name: str) -> str:
+        return f"{name}-{self.rows}x{self.columns}.arkbin"
 
     @property
     def text(self) -> str:
@@ -119,10 +119,10 @@ def compile_all(options: argparse.Namespace) -> None:
     target = resolve(options.target)
     parts = {"all": target.sms, "some": target.sms - target.sms // 32}
     for sizes in options.sizes:
-        for what, sms in parts.items():
+        for name, sms in parts.items():
             program = stream(options.products, sms * sizes.rows, sizes.columns, sms)
             made = ark.compile(program, options.target, cache=False)
-            made.save(folder / sizes.file(f"stream-{what}"))
+            made.save(folder / sizes.file(f"stream-{name}"))
         for kind in get_kinds(target.backend):
             rows = parts[KINDS[kind]] * sizes.rows
             made = ark.compile(

@@ -208,7 +208,7 @@ def arrays() -> Arms:
     }
 
 
-def show(what: str, arms: Arms, samples: int, finish: Callable[[], object]) -> None:
+def show(title: str, arms: Arms, samples: int, finish: Callable[[], object]) -> None:
     """Prints the median and the minimum time of each arm; samples of the arms are interleaved."""
     times: dict[str, list[float]] = {name: [] for name in arms}
     for _ in range(samples):
@@ -223,7 +223,7 @@ def show(what: str, arms: Arms, samples: int, finish: Callable[[], object]) -> N
     rows = [
         (name, f"{statistics.median(each):.2f}", f"{min(each):.2f}") for name, each in times.items()
     ]
-    print_table((what, "median, us", "least, us"), rows)
+    print_table((title, "median, us", "least, us"), rows)
     print()
 
 

@@ -68,7 +68,7 @@ class Prompt:
         cache_row = int(np.prod(sizes.cache(1, 1)))
         pairs = tokens * (tokens + 1) / 2
         return Workload(
-            self.setting.what,
+            self.setting.description,
             bytes=2.0 * (elements + head + 2 * sizes.layers * cache_row * tokens),
             flops=2.0 * (elements * tokens + head)
             + 4.0 * sizes.layers * sizes.heads * sizes.head * pairs,

@@ -121,9 +121,9 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--compile", type=Path, metavar="FOLDER", help="compile to FOLDER")
-    what.add_argument("--bundles", type=Path, metavar="FOLDER", help="measure FOLDER's bundles")
+    action = parser.add_mutually_exclusive_group(required=True)
+    action.add_argument("--compile", type=Path, metavar="FOLDER", help="compile to FOLDER")
+    action.add_argument("--bundles", type=Path, metavar="FOLDER", help="measure FOLDER's bundles")
     parser.add_argument("--target", default="cuda:sm_90a", help="target of --compile")
     add_measuring(parser)
     parser.set_defaults(seconds=540, samples=5)

@@ -281,9 +281,9 @@ class Session:
             self._fail(f"there is no {path}")
         return path.exists()
 
-    def _fail(self, what: str) -> None:
+    def _fail(self, message: str) -> None:
         self.failed = True
-        print(f"tensor_parallel: {what}", file=sys.stderr, flush=True)
+        print(f"tensor_parallel: {message}", file=sys.stderr, flush=True)
 
     def _measure_world(self, problem: Problem, ranks: int) -> dict[str, float]:
         """Returns the median seconds of a token for each arm with correct results."""
@@ -317,8 +317,8 @@ class Session:
                 continue
             say(f"  {name}: relative error {error:.5f}")
             if not error <= 2 * problem.bound:
-                what = f"relative error {error:.5f}, above {2 * problem.bound:.5f}"
-                self._fail(f"{problem.name}, ranks {ranks}, {name}: WRONG: {what}")
+                message = f"relative error {error:.5f}, above {2 * problem.bound:.5f}"
+                self._fail(f"{problem.name}, ranks {ranks}, {name}: WRONG: {message}")
                 continue
             samples[name] = []
         for sample in range(self.options.samples + 1):

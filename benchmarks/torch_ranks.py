@@ -123,9 +123,9 @@ def _receive(connection: Any) -> Any:
         return None
 
 
-def _answer(commands: Any, what: str, *arguments: Any) -> object:
+def _answer(commands: Any, command: str, *arguments: Any) -> object:
     """Returns the result of a command, or the error that the parent raises."""
     try:
-        return getattr(commands, what)(*arguments)
+        return getattr(commands, command)(*arguments)
     except Exception as error:  # the other arms keep their figures
         return ArmError(f"{type(error).__name__}: {error}"[:300])

@@ -30,8 +30,8 @@ def main() -> None:
         try:
             ark.compiler.check("".join(lines[:number] + lines[number + 1 :]))
         except ark.CompileError as error:
-            what = " ".join(line.split()[:2])
-            print(f"\nwithout line {number + 1}, {what}:\n{error}")
+            item = " ".join(line.split()[:2])
+            print(f"\nwithout line {number + 1}, {item}:\n{error}")
             removed += 1
         else:
             raise SystemExit(f"line {number + 1} can be spared: {line}")

@@ -115,21 +115,23 @@ def _sections(
     views: dict[str, memoryview] = {}
     position = HEADER_SIZE + header.manifest_size
     for section, offset in zip(manifest.sections, offsets, strict=True):
-        what = f"section {section.name}"
+        label = f"section {section.name}"
         if section.offset != offset:
             raise BundleError(
-                f"{what}: offset is {section.offset}; expected {offset}", location=where
+                f"{label}: offset is {section.offset}; expected {offset}", location=where
             )
         if offset + section.size > data.nbytes:
             raise BundleError(
-                f"{what}: bytes [{offset}, {offset + section.size}) are not in the file",
+                f"{label}: bytes [{offset}, {offset + section.size}) are not in the file",
                 location=where,
             )
         if any(data[position:offset]):
-            raise BundleError(f"{what}: the padding before the section is not zero", location=where)
+            raise BundleError(
+                f"{label}: the padding before the section is not zero", location=where
+            )
         view = data[offset : offset + section.size]
         if hashlib.sha256(view).hexdigest() != section.sha256:
-            raise BundleError(f"{what}: altered: its SHA-256 differs", location=where)
+            raise BundleError(f"{label}: altered: its SHA-256 differs", location=where)
         views[section.name] = view
         position = offset + section.size
     if end != data.nbytes:

@@ -225,22 +225,22 @@ class BundleStore:
 
     # -- counts ------------------------------------------------------------------------------
 
-    def _count(self, what: str) -> None:
+    def _count(self, name: str) -> None:
         # Appending one byte per event needs no lock.
         with contextlib.suppress(OSError):
             make_private_folder(self.folder)
             if not self._safe():
                 return
             flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
-            descriptor = os.open(self.folder / what, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
+            descriptor = os.open(self.folder / name, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
             try:
                 os.write(descriptor, b".")
             finally:
                 os.close(descriptor)
 
-    def _counted(self, what: str) -> int:
+    def _counted(self, name: str) -> int:
         try:
-            return os.stat(self.folder / what).st_size
+            return os.stat(self.folder / name).st_size
         except OSError:
             return 0
 

@@ -17,9 +17,9 @@ def add(commands: Commands) -> None:
         run,
     )
     parser.add_argument("bundle", metavar="BUNDLE", nargs="?", help="bundle to sign")
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--key", metavar="KEY.pem", help="private key, in PEM format")
-    what.add_argument(
+    keys = parser.add_mutually_exclusive_group(required=True)
+    keys.add_argument("--key", metavar="KEY.pem", help="private key, in PEM format")
+    keys.add_argument(
         "--generate",
         metavar="KEY.pem",
         help="generate a key; write the private key to KEY.pem, the public key to KEY.pem.pub",

@@ -89,10 +89,10 @@ def _exchange(
 def _check_requests(messages: list[Message]) -> None:
     first = messages[0].body
     for message in messages:
-        for what, value in message.body.items():
-            if value != first[what]:
+        for key, value in message.body.items():
+            if value != first[key]:
                 raise InvalidUsageError(
-                    f"ranks compile differently: {what} of rank 0 is {_shortened(first[what])}, "
+                    f"ranks compile differently: {key} of rank 0 is {_shortened(first[key])}, "
                     f"and of rank {message.sender} {_shortened(value)}"
                 )
 

@@ -79,10 +79,10 @@ def check_facts(words: Words, bundle: Bundle) -> None:
     """Raises UnsupportedError, the same at every rank, if the ranks' GPUs cannot run together."""
     first = words[0].body
     for word in words:
-        for what, name in _EQUAL.items():
-            if word.body[what] != first[what]:
+        for fact, name in _EQUAL.items():
+            if word.body[fact] != first[fact]:
                 raise UnsupportedError(
-                    f"the {name} differs: {first[what]} at rank 0, {word.body[what]} at rank "
+                    f"the {name} differs: {first[fact]} at rank 0, {word.body[fact]} at rank "
                     f"{word.sender}"
                 )
     _check_pages(words, bundle)

@@ -228,9 +228,9 @@ class _Host:
             ended = _receive(link, files=0) is None
         except (DamagedFrameError, OSError):
             ended = False
-        what = "ended" if ended else "sent a malformed message"
+        event = "ended" if ended else "sent a malformed message"
         raise RankFailedError(
-            f"rank {rank} (process {self._processes[rank]}) {what} before all had come"
+            f"rank {rank} (process {self._processes[rank]}) {event} before all had come"
         )
 
     def _check(self, greeting: _Greeting, process: int) -> None:

@@ -244,29 +244,29 @@ class _Custom:
         for number, (region, shape) in enumerate(
             zip([*regions, out_region], self.shapes, strict=True)
         ):
-            what = f"regions[{number}]" if number < len(self.inputs) else "out_region"
+            label = f"regions[{number}]" if number < len(self.inputs) else "out_region"
             if region is None and number < len(self.inputs):
                 region = Region(shape)
             if not isinstance(region, Region):
-                raise invalid(f"{what} must be an ark.Region, not {region!r}", _OP)
-            self._add_region(what, region, shape, self.dtypes[number])
+                raise invalid(f"{label} must be an ark.Region, not {region!r}", _OP)
+            self._add_region(label, region, shape, self.dtypes[number])
 
-    def _add_region(self, what: str, region: Region, shape: tuple[int, ...], dtype: DType) -> None:
+    def _add_region(self, label: str, region: Region, shape: tuple[int, ...], dtype: DType) -> None:
         sizes = as_shape(region.sizes, _OP)
-        offsets = self._offsets(what, region, len(shape))
+        offsets = self._offsets(label, region, len(shape))
         if len(sizes) != len(shape) or len(offsets) != len(shape):
             raise invalid(
-                f"{what} has {len(sizes)} sizes and {len(offsets)} offsets, and its tensor has the "
-                f"shape {list(shape)}",
+                f"{label} has {len(sizes)} sizes and {len(offsets)} offsets, and its tensor has "
+                f"the shape {list(shape)}",
                 _OP,
             )
         if shape and min(sizes) < 1:
-            raise invalid(f"{what} has sizes {sizes}; they must be positive", _OP)
+            raise invalid(f"{label} has sizes {sizes}; they must be positive", _OP)
         for dim, (offset, extent) in enumerate(zip(offsets, shape, strict=True)):
             outside = offset.least if offset.least < 0 else offset.greatest
             if not 0 <= outside < extent:
                 raise invalid(
-                    f"{what} starts at {outside} in dimension {dim} of a tensor of shape "
+                    f"{label} starts at {outside} in dimension {dim} of a tensor of shape "
                     f"{list(shape)}, for some vCTA of the grid {self.grid}",
                     _OP,
                 )
@@ -279,7 +279,7 @@ class _Custom:
         ]
         self.tiles.append(ir.RankedTensorType.get(tile, ir.Type.parse(dtype.mlir)))
 
-    def _offsets(self, what: str, region: Region, rank: int) -> list[GridIndex]:
+    def _offsets(self, label: str, region: Region, rank: int) -> list[GridIndex]:
         if region.offsets is None:
             return [_index(0)] * rank
         indices = [
@@ -289,7 +289,7 @@ class _Custom:
             given = region.offsets(*indices)
         except TypeError as error:
             raise invalid(
-                f"{what}: its offsets are no function of {len(indices)} indices: {error}", _OP
+                f"{label}: its offsets are no function of {len(indices)} indices: {error}", _OP
             ) from None
         values = [given] if isinstance(given, (GridIndex, int)) else list(given)
         return [_index(value) for value in values]
@@ -328,9 +328,9 @@ class _Custom:
         block = op.regions[0].blocks.append(*types, arg_locs=[op.location] * len(types))
         for number, tile in enumerate(self.tiles):
             if not ir.ShapedType(tile).has_static_shape:
-                what = f"inputs[{number}]" if number < len(self.inputs) else "the result"
+                label = f"inputs[{number}]" if number < len(self.inputs) else "the result"
                 raise invalid(
-                    f"the tile of {what} is {tile}: a region is clipped at the end of the tensor; "
+                    f"the tile of {label} is {tile}: a region is clipped at the end of the tensor; "
                     "a body that is a function needs parts that divide it, MLIR text does not",
                     _OP,
                 )

@@ -33,11 +33,11 @@ def is_scalar(value: object) -> bool:
     return isinstance(value, (bool, int, float, np.generic)) and not isinstance(value, np.void)
 
 
-def as_tensor(value: object, op: str, what: str = "operand") -> Tensor:
+def as_tensor(value: object, op: str, label: str = "operand") -> Tensor:
     """Returns `value`, which must be a tensor; raises InvalidUsageError if it is not."""
     if isinstance(value, Tensor):
         return value
-    raise invalid(f"{what} must be a tensor, not {_kind(value)}", f"ark.{op}")
+    raise invalid(f"{label} must be a tensor, not {_kind(value)}", f"ark.{op}")
 
 
 def as_operand(value: object, dtype: DType, op: str) -> Tensor:

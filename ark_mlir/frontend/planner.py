@@ -112,16 +112,18 @@ def unplanned() -> Generator[None, None, None]:
 
 
 def _as_range(
-    what: str, value: Shape | None, outer: tuple[int, ...] | None
+    label: str, value: Shape | None, outer: tuple[int, ...] | None
 ) -> tuple[int, ...] | None:
     if value is None:
         return None
-    bounds = as_ints(value, f"planner: {what}")
+    bounds = as_ints(value, f"planner: {label}")
     begin, end = [0, *bounds] if len(bounds) == 1 else bounds if len(bounds) == 2 else (1, 0)
     if not 0 <= begin < end:
-        raise invalid(f"planner: {what} must be a range [begin, end) or a count, not {value!r}")
+        raise invalid(f"planner: {label} must be a range [begin, end) or a count, not {value!r}")
     if outer is not None and not (outer[0] <= begin and end <= outer[1]):
-        raise invalid(f"planner: {what} [{begin}, {end}) leaves the outer [{outer[0]}, {outer[1]})")
+        raise invalid(
+            f"planner: {label} [{begin}, {end}) leaves the outer [{outer[0]}, {outer[1]})"
+        )
     return begin, end
 
 

@@ -38,32 +38,32 @@ def invalid(message: str, op: str | None = None) -> InvalidUsageError:
     return InvalidUsageError(message, location=str(user_frames(0)[0]), op=op)
 
 
-def as_int(value: object, what: str, op: str | None = None) -> int:
+def as_int(value: object, label: str, op: str | None = None) -> int:
     """Returns a Python or numpy integer as an int; raises InvalidUsageError on other values, also
     on bools."""
     if isinstance(value, bool) or not isinstance(value, SupportsIndex):
-        raise invalid(f"{what} must be an integer, not {value!r}", op)
+        raise invalid(f"{label} must be an integer, not {value!r}", op)
     try:
         number = operator.index(value)
     except TypeError:
-        raise invalid(f"{what} must be an integer, not {value!r}", op) from None
+        raise invalid(f"{label} must be an integer, not {value!r}", op) from None
     if abs(number) > _INT64_MAX:
-        raise invalid(f"{what} does not fit into 64 bits: {number}", op)
+        raise invalid(f"{label} does not fit into 64 bits: {number}", op)
     return number
 
 
-def as_ints(values: object, what: str, op: str | None = None) -> list[int]:
+def as_ints(values: object, label: str, op: str | None = None) -> list[int]:
     """Returns a sequence of integers, or one integer, as a list of ints; raises InvalidUsageError
     on other values."""
     if isinstance(values, SupportsIndex) and not _is_sequence(values):
-        return [as_int(values, what, op)]
+        return [as_int(values, label, op)]
     # A tensor is iterable, but its elements are tensors.
     if isinstance(values, str) or not isinstance(values, Iterable) or hasattr(values, "program"):
-        raise invalid(f"{what} must be integers, not {values!r}", op)
+        raise invalid(f"{label} must be integers, not {values!r}", op)
     entries = list(itertools.islice(values, MAX_ENTRIES + 1))
     if len(entries) > MAX_ENTRIES:
-        raise invalid(f"{what} has more than {MAX_ENTRIES} entries", op)
-    return [as_int(v, f"{what}[{i}]", op) for i, v in enumerate(entries)]
+        raise invalid(f"{label} has more than {MAX_ENTRIES} entries", op)
+    return [as_int(v, f"{label}[{i}]", op) for i, v in enumerate(entries)]
 
 
 def _is_sequence(value: object) -> bool:
@@ -106,8 +106,8 @@ def as_dtype(dtype: DTypeLike, op: str) -> DType:
         raise invalid(error.message, op) from None
 
 
-def as_name(name: object, what: str) -> str:
+def as_name(name: object, label: str) -> str:
     """Returns `name`; raises InvalidUsageError if it is not a printable string, or empty."""
     if not isinstance(name, str) or not name or not name.isprintable():
-        raise invalid(f"{what} must be a printable, non-empty string, not {name!r}")
+        raise invalid(f"{label} must be a printable, non-empty string, not {name!r}")
     return name

@@ -196,13 +196,13 @@ class Config:
         return self.node.child(key, default if value is None else value)
 
 
-def as_count(value: object, what: str, least: int = 1) -> int:
+def as_count(value: object, label: str, least: int = 1) -> int:
     """Returns an option that is an integer and at least `least`; raises InvalidUsageError."""
     if isinstance(value, bool) or not isinstance(value, SupportsIndex):
-        raise InvalidUsageError(f"{what} must be an integer, not {value!r}")
+        raise InvalidUsageError(f"{label} must be an integer, not {value!r}")
     number = operator.index(value)
     if number < least:
-        raise InvalidUsageError(f"{what} must be at least {least}, not {number}")
+        raise InvalidUsageError(f"{label} must be at least {least}, not {number}")
     return number
 
 

@@ -156,30 +156,30 @@ class Model:
         return f"<{type(self).__name__} {self.name!r}: {programs}; {size / 1e6:.0f} MB>"
 
 
-def as_rows(values: object, what: str) -> list[NDArray[np.int64]]:
+def as_rows(values: object, label: str) -> list[NDArray[np.int64]]:
     """Returns integers as a list of rows, one for each prompt, from a matrix or from rows.
 
-    Raises InvalidUsageError, which calls the values `what`, if a value is not an integer.
+    Raises InvalidUsageError, which calls the values `label`, if a value is not an integer.
     """
     try:
         rows = [np.asarray(row) for row in values]  # type: ignore[attr-defined]
     except (TypeError, ValueError):
-        raise InvalidUsageError(f"{what} must be rows of integers") from None
+        raise InvalidUsageError(f"{label} must be rows of integers") from None
     for number, row in enumerate(rows):
         if row.ndim != 1 or (row.size and row.dtype.kind not in "iu"):
-            raise InvalidUsageError(f"{what}[{number}] must be a row of integers")
+            raise InvalidUsageError(f"{label}[{number}] must be a row of integers")
     return [row.astype(np.int64) for row in rows]
 
 
-def as_tokens(ids: object, vocabulary: int, what: str = "ids") -> list[NDArray[np.int32]]:
+def as_tokens(ids: object, vocabulary: int, label: str = "ids") -> list[NDArray[np.int32]]:
     """Returns token ids as :func:`as_rows` does; raises InvalidUsageError also if an id is not in
     the vocabulary."""
-    rows = as_rows(ids, what)
+    rows = as_rows(ids, label)
     for number, row in enumerate(rows):
         outside = row[(row < 0) | (row >= vocabulary)]
         if outside.size:
             raise InvalidUsageError(
-                f"{what}[{number}] has token {outside[0]}, but the vocabulary has {vocabulary} "
+                f"{label}[{number}] has token {outside[0]}, but the vocabulary has {vocabulary} "
                 "entries"
             )
     return [row.astype(np.int32) for row in rows]

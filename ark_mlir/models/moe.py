@@ -79,10 +79,10 @@ class Experts:
     def divide(self, size: int) -> Experts:
         """Returns the part of each of `size` ranks, which have a part of the inner columns of every
         expert; raises InvalidUsageError if the columns are not divisible."""
-        for what, width in (("expert", self.width), ("shared expert", self.shared)):
+        for kind, width in (("expert", self.width), ("shared expert", self.shared)):
             if width % size:
                 raise InvalidUsageError(
-                    f"tensor_parallel {size} does not divide the {width} columns of the {what}"
+                    f"tensor_parallel {size} does not divide the {width} columns of the {kind}"
                 )
         return replace(self, width=self.width // size, shared=self.shared // size)
 

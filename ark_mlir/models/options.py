@@ -33,16 +33,16 @@ def sampling_inputs(temperature: object, top_k: object, top_p: object, seed: obj
     }
 
 
-def _number(value: object, what: str) -> float:
+def _number(value: object, label: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InvalidUsageError(f"{what} must be a number, not {value!r}")
+        raise InvalidUsageError(f"{label} must be a number, not {value!r}")
     if not (math.isfinite(value) and value >= 0):
-        raise InvalidUsageError(f"{what} must be finite and not negative, not {value!r}")
+        raise InvalidUsageError(f"{label} must be finite and not negative, not {value!r}")
     return float(value)
 
 
-def _bounded(value: object, what: str, bits: int) -> int:
-    number = as_count(value, what, 0)
+def _bounded(value: object, label: str, bits: int) -> int:
+    number = as_count(value, label, 0)
     if number >= 1 << bits:
-        raise InvalidUsageError(f"{what} must be below 2^{bits}, not {number}")
+        raise InvalidUsageError(f"{label} must be below 2^{bits}, not {number}")
     return number

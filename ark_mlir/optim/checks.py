@@ -19,26 +19,28 @@ def invalid(message: str, op: str) -> InvalidUsageError:
     return InvalidUsageError(message, location=str(user_frames(0)[0]), op=op)
 
 
-def as_number(value: object, what: str, op: str, low: float = 0.0, high: float = math.inf) -> float:
+def as_number(
+    value: object, label: str, op: str, low: float = 0.0, high: float = math.inf
+) -> float:
     """Returns a finite number in ``[low, high]``; raises InvalidUsageError on other values."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise invalid(f"{what} must be a number, not {value!r}", op)
+        raise invalid(f"{label} must be a number, not {value!r}", op)
     if not math.isfinite(value) or not low <= value <= high:
         limit = f"at least {low:g}" if high == math.inf else f"between {low:g} and {high:g}"
-        raise invalid(f"{what} must be {limit}, not {value!r}", op)
+        raise invalid(f"{label} must be {limit}, not {value!r}", op)
     return float(value)
 
 
-def as_floats(values: Sequence[Tensor], what: str, op: str) -> list[Tensor]:
+def as_floats(values: Sequence[Tensor], label: str, op: str) -> list[Tensor]:
     """Returns a list of tensors of floats; raises InvalidUsageError if it is none."""
     if isinstance(values, Tensor) or not isinstance(values, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise invalid(f"{what} must be a list of tensors", op)
+        raise invalid(f"{label} must be a list of tensors", op)
     tensors = list(values)
     if not tensors:
-        raise invalid(f"{what} is empty", op)
+        raise invalid(f"{label} is empty", op)
     for number, tensor in enumerate(tensors):
         if not isinstance(tensor, Tensor) or not tensor.dtype.is_float:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise invalid(f"{what}[{number}] is not a tensor of floats", op)
+            raise invalid(f"{label}[{number}] is not a tensor of floats", op)
     return tensors
 
 

@@ -94,9 +94,9 @@ class Optimizer:
     def _apply(self, slopes: Sequence[Tensor], rate: Tensor, skip: Tensor | None) -> None:
         raise NotImplementedError(f"{type(self).__name__} has no rule")
 
-    def _moments(self, what: str) -> list[Tensor]:
-        """Returns an fp32 state of zeros for each weight, ``<name>.<what>.<weight>``."""
+    def _moments(self, moment: str) -> list[Tensor]:
+        """Returns an fp32 state of zeros for each weight, ``<name>.<moment>.<weight>``."""
         return [
-            ark.state(f"{self._name}.{what}.{name}", weight.shape, fp32)
+            ark.state(f"{self._name}.{moment}.{name}", weight.shape, fp32)
             for name, weight in zip(self._names, self.weights, strict=True)
         ]

@@ -74,9 +74,9 @@ def _parts(
     top, last = as_number(peak, "peak", op), as_number(final, "final", op)
     if last > top:
         raise invalid(f"final {final!r} is above peak {peak!r}", op)
-    for what, value in (("warmup", warmup), ("total", total)):
+    for label, value in (("warmup", warmup), ("total", total)):
         if isinstance(value, bool) or not isinstance(value, int) or value < 0:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise invalid(f"{what} must be a natural number, not {value!r}", op)
+            raise invalid(f"{label} must be a natural number, not {value!r}", op)
     if total <= warmup:
         raise invalid(f"total {total} is not above warmup {warmup}", op)
     number = ark.reshape(ark.cast(step, fp32), ())

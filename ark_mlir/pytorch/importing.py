@@ -77,9 +77,9 @@ class Importer:
         kinds = self._torch.export.graph_signature.OutputKind
         for spec in self.exported.graph_signature.output_specs:
             if spec.kind not in (kinds.USER_OUTPUT, kinds.LOSS_OUTPUT):
-                what = spec.target or spec.arg.name
+                target = spec.target or spec.arg.name
                 raise UnsupportedError(
-                    f"{self._name!r} writes to {what!r} ({spec.kind.name.lower()}); modules with "
+                    f"{self._name!r} writes to {target!r} ({spec.kind.name.lower()}); modules with "
                     "side effects are not supported"
                 )
 

@@ -11,16 +11,15 @@ from ..errors import UnsupportedError
 __all__ = ["folder", "require_torch"]
 
 
-def require_torch(what: str) -> Any:
-    """Returns the package torch; raises UnsupportedError, which names the feature `what`, if torch
-    is not installed."""
+def require_torch(feature: str) -> Any:
+    """Returns the package torch; raises UnsupportedError, which names `feature`, without torch."""
     try:
         return importlib.import_module("torch")
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise
         raise UnsupportedError(
-            f"{what} needs PyTorch; install it with `pip install 'ark-mlir[torch]'`"
+            f"{feature} needs PyTorch; install it with `pip install 'ark-mlir[torch]'`"
         ) from None
 
 

@@ -256,11 +256,13 @@ def evaluate_ranks(
         >>> ark.reference.evaluate_ranks([p0, p1], given, bound=True)[1].bounds["y"].shape
         (4,)
     """
-    for what, arrays in (("inputs", inputs), ("states", states)):
+    for label, arrays in (("inputs", inputs), ("states", states)):
         if arrays is not None and (
             not isinstance(arrays, (list, tuple)) or len(arrays) != len(programs)
         ):
-            raise InvalidUsageError(f"{what} must be a list of {len(programs)} dicts, one per rank")
+            raise InvalidUsageError(
+                f"{label} must be a list of {len(programs)} dicts, one per rank"
+            )
     communicator = Communicator(len(programs))
     outcomes: list[Evaluation | BaseException] = [Evaluation({}, {}, {}) for _ in programs]
 

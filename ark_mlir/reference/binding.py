@@ -28,9 +28,9 @@ def bind(
     value. Raises InvalidUsageError if a name is missing or unknown, or a shape or dtype does not
     fit.
     """
-    for what, arrays in (("inputs", inputs), ("states", states)):
+    for label, arrays in (("inputs", inputs), ("states", states)):
         if not isinstance(arrays, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidUsageError(f"{what} are {a_type(arrays)}; expected arrays by name")
+            raise InvalidUsageError(f"{label} are {a_type(arrays)}; expected arrays by name")
     bound = {a.name: a for a in arguments if a.kind != "state"}
     held = {a.name: a for a in arguments if a.kind == "state"}
     missing = [name for name in bound if name not in inputs]

@@ -30,8 +30,8 @@ class LaneHangError(HangError):
     def __init__(self, diagnosis: Diagnosis, timeout_ns: int) -> None:
         waiter = diagnosis.waiter
         super().__init__(
-            f"{waiter.item.what} waited more than {timeout_ns / 1e9:g} s for "
-            f"{waiter.what}: {waiter.difference}",
+            f"{waiter.item.label} waited more than {timeout_ns / 1e9:g} s for "
+            f"{waiter.label}: {waiter.difference}",
             location=waiter.item.location or None,
             op=waiter.item.op or None,
             notes=diagnosis.notes(),
@@ -59,7 +59,7 @@ class LaneItem:
     rank: int | None = None
 
     @property
-    def what(self) -> str:
+    def label(self) -> str:
         """The lane, SM, rank and task in words."""
         of_rank = "" if self.rank is None else f" of rank {self.rank}"
         words = f"lane {self.lane} (SM {self.sm}{of_rank})"
@@ -71,7 +71,7 @@ class LaneItem:
     @property
     def where(self) -> str:
         """The lane, SM and task in words, with the line of the program if it is known."""
-        return f"{self.what} at {self.location}" if self.location else self.what
+        return f"{self.label} at {self.location}" if self.location else self.label
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class Blocked:
     sender: int | None = None
 
     @property
-    def what(self) -> str:
+    def label(self) -> str:
         """The awaited event, in words."""
         kind = "semaphore" if self.sender is None else "packets of task"
         return f"{kind} {self.semaphore_name!r}"
@@ -132,7 +132,7 @@ class Diagnosis:
         notes += [f"produced by {item.where}" for item in self.producers[:_MAX_LANES]]
         others = [other for other in self.blocked if other.item.lane != self.waiter.item.lane]
         for other in others[:_MAX_LANES]:
-            notes.append(f"also waiting: {other.item.where}, for {other.what}: {other.difference}")
+            notes.append(f"also waiting: {other.item.where}, for {other.label}: {other.difference}")
         if len(others) > _MAX_LANES:
             notes.append(f"and {len(others) - _MAX_LANES} more lanes")
         return notes

@@ -39,11 +39,11 @@ class Step:
     Attributes:
         kind: ``compute`` for a work item, ``send`` while it waits for a link, ``hand-off`` from
             one lane to another, or ``other`` for a signal, a prefetch or a stop.
-        what: the name of the task; for a hand-off, the task or semaphore that is waited for.
+        name: the name of the task; for a hand-off, the task or semaphore that is waited for.
     """
 
     kind: str
-    what: str
+    name: str
     rank: int
     lane: int
     start_ns: float
@@ -133,7 +133,7 @@ class Prediction:
         steps = _joined(self.critical_path)
         lines = [
             f"  {step.start_ns / 1e3:>10.2f} {step.ns / 1e3:>9.2f}  rank {step.rank} "
-            f"{step.kind:<9} {_shortened(step.what)}"
+            f"{step.kind:<9} {_shortened(step.name)}"
             for step in steps[:_MOST_LINES]
         ]
         kinds = sorted({step.kind for step in self.critical_path})
@@ -150,9 +150,9 @@ def _joined(steps: Sequence[Step]) -> list[Step]:
     result: list[Step] = []
     for step in steps:
         before = result[-1] if result else None
-        if before and (before.kind, before.what, before.lane) == (step.kind, step.what, step.lane):
+        if before and (before.kind, before.name, before.lane) == (step.kind, step.name, step.lane):
             result[-1] = Step(
-                step.kind, step.what, step.rank, step.lane, before.start_ns, step.end_ns
+                step.kind, step.name, step.rank, step.lane, before.start_ns, step.end_ns
             )
         else:
             result.append(step)

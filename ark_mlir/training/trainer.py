@@ -359,7 +359,7 @@ class Trainer:
         self.close()
 
 
-def _positive(value: object, what: str) -> int:
+def _positive(value: object, label: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise InvalidUsageError(f"{what} must be a positive integer, not {value!r}")
+        raise InvalidUsageError(f"{label} must be a positive integer, not {value!r}")
     return value

@@ -20,12 +20,12 @@ class Workload:
     """The work of a row.
 
     Attributes:
-        what: a description for the reader of the record.
+        description: a description for the reader of the record.
         bytes: the bytes that must be read from memory.
         flops: the floating-point operations of the products.
     """
 
-    what: str
+    description: str
     bytes: float = 0.0
     flops: float = 0.0
 

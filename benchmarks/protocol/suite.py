@@ -119,9 +119,9 @@ def parse(suite: Suite, description: str | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--compile", type=Path, metavar="FOLDER", help="compile to FOLDER")
-    what.add_argument("--bundles", type=Path, metavar="FOLDER", help="measure FOLDER's bundles")
+    action = parser.add_mutually_exclusive_group(required=True)
+    action.add_argument("--compile", type=Path, metavar="FOLDER", help="compile to FOLDER")
+    action.add_argument("--bundles", type=Path, metavar="FOLDER", help="measure FOLDER's bundles")
     parser.add_argument("--target", default="cuda:sm_90a", help="target of --compile")
     parser.add_argument(
         "--rows", type=names(suite.workloads), default=suite.figures,
@@ -291,7 +291,7 @@ class Journal:
             f"{time.strftime('%Y-%m-%d %H:%M', time.gmtime())} UTC, {seconds:.0f} s.",
             *self.machines,
             "",
-            *(f"- {row}: {workloads[row].what}" for row in rows),
+            *(f"- {row}: {workloads[row].description}" for row in rows),
             *(f"- {row}: not supported: {reason}" for row, reason in unsupported.items()),
             "",
             result_table(results, workloads),

@@ -37,7 +37,7 @@ from typing import NamedTuple
 
 class Part(NamedTuple):
     name: str
-    what: str  # its name in messages
+    title: str  # its name in messages
     folders: tuple[str, ...]  # folders of LLVM's tree, all below one
     suffixes: tuple[str, ...]
     variable: str  # environment variable that names a copy
@@ -51,7 +51,7 @@ class Pin(NamedTuple):
 
 BINDINGS = Part(
     name="bindings",
-    what="the bindings of MLIR",
+    title="the bindings of MLIR",
     folders=("mlir/lib/Bindings/Python/", "mlir/python/mlir/"),
     suffixes=(".cpp", ".h", ".py", ".pyi", ".td", ".typed"),
     variable="ARK_MLIR_PYTHON_SOURCES",
@@ -59,7 +59,7 @@ BINDINGS = Part(
 )
 LINKER = Part(
     name="linker",
-    what="the linker of LLVM",
+    title="the linker of LLVM",
     folders=("lld/Common/", "lld/ELF/", "lld/include/"),
     suffixes=(".cpp", ".def", ".h", ".inc", ".td"),
     variable="ARK_LLD_SOURCES",
@@ -93,8 +93,8 @@ def say(text: str) -> None:
 class Progress:
     """Prints the bytes so far on stderr: a running line on a terminal, else a line every 10 s."""
 
-    def __init__(self, what: str, total: int | None = None) -> None:
-        self.what, self.total = what, total
+    def __init__(self, title: str, total: int | None = None) -> None:
+        self.title, self.total = title, total
         self.terminal = sys.stderr.isatty()
         self.last = time.monotonic()
 
@@ -103,7 +103,7 @@ class Progress:
         if now - self.last < (0.5 if self.terminal else 10):
             return
         self.last = now
-        text = f"ark: {self.what}: {done / 1e6:.0f} MB"
+        text = f"ark: {self.title}: {done / 1e6:.0f} MB"
         if self.total:
             text += f" of {self.total / 1e6:.0f}"
         print(text, end="\r" if self.terminal else "\n", file=sys.stderr, flush=True)
@@ -131,7 +131,7 @@ def tree_digest(root: Path, part: Part) -> str:
 
 def check_tree(root: Path, part: Part, version: str, origin: str) -> Path:
     if tree_digest(root, part) != PINS[version].trees[part.name]:
-        raise FetchError(f"{origin} does not hold {part.what} {version}")
+        raise FetchError(f"{origin} does not hold {part.title} {version}")
     return root
 
 
@@ -296,7 +296,7 @@ def main() -> int:
     try:
         print(find_sources(part, arguments.version))
     except FetchError as error:
-        say(f"sources of {part.what}: {error}")
+        say(f"sources of {part.title}: {error}")
         return 1
     return 0
 

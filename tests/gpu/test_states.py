@@ -35,8 +35,8 @@ def test_states_over_runs(load: Callable[[str], ark.Executable], name: str) -> N
             for key, expected in arrays.items():
                 number, kind, *names = key.split(".")
                 if int(number) == run and kind in ("output", "state"):
-                    (what,) = names
-                    value = got[what] if kind == "output" else executable.states[what]
+                    (buffer,) = names
+                    value = got[buffer] if kind == "output" else executable.states[buffer]
                     np.testing.assert_allclose(value, expected, rtol=1e-4, atol=1e-4, err_msg=key)
             run += 1
         executable.reset()

@@ -79,8 +79,8 @@ def test_bodies_that_leave_their_tiles_are_detected() -> None:
     )
     assert done.returncode == 1, done.stdout + done.stderr
     assert result_of(done)["failures"] > 10
-    for what in ("a store at", "elements from", "divides"):
-        assert what in done.stdout
+    for text in ("a store at", "elements from", "divides"):
+        assert text in done.stdout
 
 
 def test_a_race_that_the_drawn_position_hides() -> None:

@@ -61,8 +61,8 @@ TYPED = {"RankFailedError", "HangError", "LaneHangError"}
 # ---------------------------------------------------------------------------- one rank
 
 
-def say(what: str, **more: object) -> None:
-    print(json.dumps({"what": what, **more}), flush=True)
+def say(event: str, **more: object) -> None:
+    print(json.dumps({"event": event, **more}), flush=True)
 
 
 def be_a_rank(mode: str) -> None:
@@ -221,7 +221,7 @@ class Rank:
 
     @property
     def words(self) -> list[str]:
-        return ["start", *(each["what"] for each in self.reports)]
+        return ["start", *(each["event"] for each in self.reports)]
 
     @property
     def status(self) -> int | None:
@@ -230,7 +230,7 @@ class Rank:
     @property
     def error(self) -> dict[str, Any]:
         """The error that the rank has reported, or an empty string."""
-        return next((each for each in self.reports if each["what"] == "error"), {})
+        return next((each for each in self.reports if each["event"] == "error"), {})
 
 
 @dataclass

@@ -268,23 +268,23 @@ def change_region(program: Program, rng: random.Random) -> bool:
     if not operands:
         return False
     operand = rng.choice(operands)
-    what = rng.choice(("sizes", "offsets", "shape", "access", "begin"))
-    if what == "access":
+    field = rng.choice(("sizes", "offsets", "shape", "access", "begin"))
+    if field == "access":
         kinds = {"read", "write", "update"} - {operand["access"]}
         operand["access"] = rng.choice(sorted(kinds))
-    elif what == "begin":
+    elif field == "begin":
         operand["begin"] = operand.get("begin", 0) + rng.choice((4, 16, 64))
     else:
         dim = rng.randrange(len(operand["shape"]))
-        _change_dimension(operand, what, dim, rng)
+        _change_dimension(operand, field, dim, rng)
     return True
 
 
-def _change_dimension(operand: dict[str, Any], what: str, dim: int, rng: random.Random) -> None:
-    if what == "offsets":
+def _change_dimension(operand: dict[str, Any], field: str, dim: int, rng: random.Random) -> None:
+    if field == "offsets":
         old = operand["offsets"][dim]
         operand["offsets"][dim] = rng.choice((0, ["+", old, 1], ["*", old, 2]))
-    elif what == "sizes":
+    elif field == "sizes":
         operand["sizes"][dim] = max(1, operand["sizes"][dim] + rng.choice((-1, 1, 8)))
     else:
         operand["shape"][dim] += rng.choice((-1, 1, 16))

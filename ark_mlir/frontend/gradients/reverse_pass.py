@@ -58,9 +58,9 @@ def gradients(loss: Tensor, wrt: Sequence[Tensor], seed: Tensor | None = None) -
     target = as_tensor(loss, "gradients", "loss")
     sources = _sources(wrt)
     check_tensors(program, _OP, (target, *sources, seed))
-    for what, tensor in (("loss", target), *((f"wrt[{i}]", t) for i, t in enumerate(sources))):
+    for label, tensor in (("loss", target), *((f"wrt[{i}]", t) for i, t in enumerate(sources))):
         if not tensor.dtype.is_float:
-            raise invalid(f"{what} {tensor.name!r} is {tensor.dtype}, not of floats", _OP)
+            raise invalid(f"{label} {tensor.name!r} is {tensor.dtype}, not of floats", _OP)
     start = _seed(target, seed)
     reverse = ReversePass(program)
     for source in sources:

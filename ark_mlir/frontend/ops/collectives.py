@@ -37,10 +37,10 @@ def _reduction(kind: str, op: str) -> Enum:
     return Enum("reduction", kind)
 
 
-def _peer(rank: int, op: str, what: str) -> int:
-    number, world = as_int(rank, what, f"ark.{op}"), _world(op)
+def _peer(rank: int, op: str, label: str) -> int:
+    number, world = as_int(rank, label, f"ark.{op}"), _world(op)
     if not 0 <= number < world:
-        raise invalid(f"{what} {number} is not one of {world} ranks", f"ark.{op}")
+        raise invalid(f"{label} {number} is not one of {world} ranks", f"ark.{op}")
     return number
 
 

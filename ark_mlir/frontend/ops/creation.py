@@ -118,8 +118,8 @@ def arange(
     """
     current("ark.arange")
     begin, end, stride = (
-        _finite(value, what)
-        for value, what in (
+        _finite(value, label)
+        for value, label in (
             (0 if stop is None else start, "bound"),
             (start if stop is None else stop, "bound"),
             (step, "step"),
@@ -136,10 +136,10 @@ def arange(
     return constant_tensor(to_array(values, kind, "arange"), kind, name)
 
 
-def _finite(value: object, what: str) -> int | float:
+def _finite(value: object, label: str) -> int | float:
     if not isinstance(value, (float, np.floating)):
-        return as_int(value, what, "ark.arange")
+        return as_int(value, label, "ark.arange")
     number = float(cast("Any", value))
     if not math.isfinite(number):
-        raise invalid(f"{what} must be finite, not {number}", "ark.arange")
+        raise invalid(f"{label} must be finite, not {number}", "ark.arange")
     return number

@@ -153,11 +153,13 @@ def dropout(
     return result
 
 
-def _number(value: Tensor | int, what: str, op: str) -> Tensor:
+def _number(value: Tensor | int, label: str, op: str) -> Tensor:
     if not isinstance(value, Tensor):
-        return constant_tensor(np.array(as_int(value, what, op), np.int64), int64)
+        return constant_tensor(np.array(as_int(value, label, op), np.int64), int64)
     if not value.dtype.is_integer or value.dtype is bool_ or value.size != 1:
-        raise invalid(f"{what} must be an integer scalar, not {value.dtype}{list(value.shape)}", op)
+        raise invalid(
+            f"{label} must be an integer scalar, not {value.dtype}{list(value.shape)}", op
+        )
     scalar = value if value.ndim == 0 else reshape(value, ())
     return scalar if scalar.dtype is int64 else cast(scalar, int64)
 

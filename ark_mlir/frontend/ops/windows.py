@@ -105,28 +105,28 @@ def max_pool(
     return _largest(_largest(images, height, size, step, None), width, size, step, name)
 
 
-def _positive(value: object, what: str, op: str) -> int:
-    number = as_int(value, what, op)
+def _positive(value: object, label: str, op: str) -> int:
+    number = as_int(value, label, op)
     if number < 1:
-        raise invalid(f"{what} must be positive, not {number}", op)
+        raise invalid(f"{label} must be positive, not {number}", op)
     return number
 
 
 def _window_indices(
-    extent: int, kernel: int, stride: int, pad: int, dilation: int, what: str
+    extent: int, kernel: int, stride: int, pad: int, dilation: int, axis: str
 ) -> NDArray[np.int64]:
     """Returns the indices of the elements of all windows along one dimension, as an array of shape
     ``[kernel, windows]``. An index is negative or beyond `extent` in the padding."""
     op = "ark.im2col"
-    size = _positive(kernel, f"kernel_{what}", op)
-    step = _positive(stride, f"stride_{what}", op)
-    apart = _positive(dilation, f"dilation_{what}", op)
-    margin = as_int(pad, f"pad_{what}", op)
+    size = _positive(kernel, f"kernel_{axis}", op)
+    step = _positive(stride, f"stride_{axis}", op)
+    apart = _positive(dilation, f"dilation_{axis}", op)
+    margin = as_int(pad, f"pad_{axis}", op)
     if margin < 0:
-        raise invalid(f"pad_{what} must not be negative, but is {margin}", op)
+        raise invalid(f"pad_{axis} must not be negative, but is {margin}", op)
     last = extent + 2 * margin - apart * (size - 1) - 1
     if extent < 1 or last < 0:
-        raise invalid(f"no window of {what} {apart * (size - 1) + 1} fits into {extent}", op)
+        raise invalid(f"no window of {axis} {apart * (size - 1) + 1} fits into {extent}", op)
     starts = np.arange(0, last + 1, step) - margin
     return apart * np.arange(size)[:, None] + starts
 

@@ -103,7 +103,7 @@ def elements(
     return [x[(*lead, *choice)] for choice in itertools.product(*slices)]
 
 
-def check_floats(x: ark.Tensor, what: str) -> None:
+def check_floats(x: ark.Tensor, op: str) -> None:
     """Raises UnsupportedError if the elements are not floats."""
     if not x.dtype.is_float:
-        raise unsupported(f"{what} of {x.dtype}")
+        raise unsupported(f"{op} of {x.dtype}")

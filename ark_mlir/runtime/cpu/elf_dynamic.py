@@ -51,7 +51,7 @@ _FORBIDDEN = {
 }
 # Tags of arrays of functions, each with the tag of its size; linkers may write them with size 0.
 _ARRAYS = {25: (27, "constructors"), 26: (28, "destructors"), 32: (33, "constructors")}
-_ARRAY_SIZES = {size: what for size, what in _ARRAYS.values()}
+_ARRAY_SIZES = {size: functions for size, functions in _ARRAYS.values()}
 # Allowed bits of DT_FLAGS and DT_FLAGS_1: symbolic and immediate binding.
 _ALLOWED_FLAGS = {_FLAGS: 0x2 | 0x8, _FLAGS_1: 0x1}
 _SIZES = {_SYMENT: _SYMBOL.itemsize, _RELAENT: _RELOCATION.itemsize, _PLTREL: _RELA}
@@ -109,9 +109,9 @@ def _collect(elf: ElfImage, dynamic: Segment) -> tuple[Entries, list[int]]:
             raise Refused(f"has the dynamic entry {tag:#x} twice")
         _check_entry(elf, tag, value)
         found[tag] = value
-    for array, (size, what) in _ARRAYS.items():
+    for array, (size, functions) in _ARRAYS.items():
         if array in found and size not in found:
-            raise Refused(f"has {what} without the size of their array")
+            raise Refused(f"has {functions} without the size of their array")
     if missing := {_STRTAB, _STRSZ, _SYMTAB, _GNU_HASH} - found.keys():
         raise Refused(f"lacks the dynamic entry {min(missing):#x}")
     return found, needed
@@ -258,10 +258,9 @@ def _check_symbols(elf: ElfImage, entries: Entries, names: _Names, count: int) -
     if odd.any():
         index = int(np.argmax(odd))
         kind, name = int(kinds[index]), names[int(symbols["name"][index])]
-        what = {_IFUNC: "an indirect function", _TLS: "a thread-local variable"}
-        raise Refused(
-            f"symbol {shorten(name)} is {what.get(kind, 'of a kind that a kernel must not have')}"
-        )
+        described = {_IFUNC: "an indirect function", _TLS: "a thread-local variable"}
+        text = described.get(kind, "of a kind that a kernel must not have")
+        raise Refused(f"symbol {shorten(name)} is {text}")
 
 
 def _check_versions(

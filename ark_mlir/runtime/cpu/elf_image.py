@@ -64,23 +64,23 @@ class ElfImage:
         """Returns the bytes of a segment in the file."""
         return self._data[segment.offset : segment.offset + segment.file_size]
 
-    def constant(self, address: int, size: int, what: str) -> memoryview:
+    def constant(self, address: int, size: int, label: str) -> memoryview:
         """Returns the bytes at an address that are in the file and in no writable segment.
 
-        Raises Refused, which calls the bytes `what`, if there are no such bytes.
+        Raises Refused, which calls the bytes `label`, if there are no such bytes.
         """
         for load in self._loads:
             start = address - load.address
             if start >= 0 and start + size <= load.file_size and not load.flags & _PF_W:
                 return self._data[load.offset + start : load.offset + start + size]
-        raise Refused(f"has no {what} in read-only memory")
+        raise Refused(f"has no {label} in read-only memory")
 
-    def rest(self, address: int, what: str) -> memoryview:
+    def rest(self, address: int, label: str) -> memoryview:
         """Returns all bytes from an address to the end of its segment; see `constant`."""
         for load in self._loads:
             if load.address <= address < load.address + load.file_size:
-                return self.constant(address, load.address + load.file_size - address, what)
-        raise Refused(f"has no {what}")
+                return self.constant(address, load.address + load.file_size - address, label)
+        raise Refused(f"has no {label}")
 
     def writable(self, address: int, size: int) -> bool:
         """Returns True if these addresses are in one segment that can be written."""

@@ -142,28 +142,28 @@ def wrong_devices() -> Any:
     return [error_of(functools.partial(bound, devices)) for devices in lists]
 
 
-def differ(what: str) -> Any:
+def differ(difference: str) -> Any:
     """Rank 1's GPU or driver is different; then a program runs."""
     before = left()
     if world.rank == 1:
-        if what == "kind":
+        if difference == "kind":
             for device in CUDA.devices:
                 device.name = "other"
-        elif what == "version":
+        elif difference == "version":
             CUDA.version = 13000
-        elif what == "page":
+        elif difference == "page":
             CUDA.page = 4 << 20
-        elif what == "link":
+        elif difference == "link":
             CUDA.unlinked = {(1, 0)}
-        elif what in ("export", "import"):
-            setattr(CUDA, f"refuses_{what}", True)
+        elif difference in ("export", "import"):
+            setattr(CUDA, f"refuses_{difference}", True)
             CUDA.refuses_ipc = True
-        elif what == "open":
+        elif difference == "open":
             CUDA.refuses_import = True
             CUDA._cuIpcOpenMemHandle = lambda *_: (801, None)
-        elif what == "memory":
+        elif difference == "memory":
             CUDA.memory = 3 << 20
-        elif what == "lanes":
+        elif difference == "lanes":
             CUDA.sms = 1
     error = error_of(bound)
     CUDA.version, CUDA.page, CUDA.sms, CUDA.memory = 12080, 2 << 20, 132, 1 << 30
@@ -187,14 +187,14 @@ def remaining_resources() -> list[int]:
     return left()
 
 
-def legacy(what: str) -> Any:
+def legacy(refused: str) -> Any:
     """Rank 1's driver refuses file descriptors of memory in some way."""
     before = remaining_resources()
     if world.rank == 1:
-        if what == "create":
+        if refused == "create":
             CUDA._cuMemCreate = lambda *_: (801, None)
         else:
-            setattr(CUDA, f"refuses_{what}", True)
+            setattr(CUDA, f"refuses_{refused}", True)
     with bound() as executable:
         errors = [run(executable, iterations=count) for count in (1, 3, 2)]
         sharing = executable.report().sharing
@@ -329,13 +329,13 @@ def killed_in(where: str) -> Any:
     return [*error, seconds, left()[0] - before[0], error_of(bound)[0], CUDA.running]
 
 
-def unlike(what: str) -> Any:
+def unlike(difference: str) -> Any:
     """Ranks load different programs, or one for another number of ranks; then a good program."""
     before = left()
 
     def load() -> Any:
-        size = 3 if what == "size" else world.world_size
-        part = 4 << 20 if what == "program" and world.rank == 1 else 2 << 20
+        size = 3 if difference == "size" else world.world_size
+        part = 4 << 20 if difference == "program" and world.rank == 1 else 2 << 20
         parts = ring_program(size, part).parts(compile_kernel(), ranks=size)
         return world.load(as_bundle(*parts))
 

@@ -49,7 +49,7 @@ def test_one_gpu_with_mps(launch: Launch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("what", "message"),
+    ("difference", "message"),
     [
         ("kind", "the kind of GPU differs: stand-in (sm_90) at rank 0, other (sm_90) at rank 1"),
         ("version", "the CUDA version of the driver differs: 12080 at rank 0, 13000 at rank 1"),
@@ -65,9 +65,9 @@ def test_one_gpu_with_mps(launch: Launch) -> None:
         ("open", "run all ranks in one process: ark.load(path, devices=[0, 1])"),
     ],
 )
-def test_ranks_that_cannot_run_together(launch: Launch, what: str, message: str) -> None:
+def test_ranks_that_cannot_run_together(launch: Launch, difference: str, message: str) -> None:
     """Every rank raises the same error and holds nothing; afterwards a program runs."""
-    first, second = launch("differ", what)
+    first, second = launch("differ", difference)
     assert first == second
     kind, text, clean, difference = first
     assert kind == "UnsupportedError"
@@ -76,11 +76,11 @@ def test_ranks_that_cannot_run_together(launch: Launch, what: str, message: str)
 
 
 @pytest.mark.parametrize("size", [2, 3])
-@pytest.mark.parametrize("what", ["create", "export", "import"])
-def test_legacy_ipc(launch: Launch, what: str, size: int) -> None:
+@pytest.mark.parametrize("refused", ["create", "export", "import"])
+def test_legacy_ipc(launch: Launch, refused: str, size: int) -> None:
     """It is chosen when one rank cannot share file descriptors of memory."""
     text = "legacy CUDA IPC, since file descriptors of memory are refused"
-    assert launch("legacy", what, size=size) == [[[0.0] * 4, 6, text, True, [], True]] * size
+    assert launch("legacy", refused, size=size) == [[[0.0] * 4, 6, text, True, [], True]] * size
 
 
 def test_a_fault_at_every_call_with_legacy_ipc(launch: Launch) -> None:
@@ -102,14 +102,14 @@ def test_a_hang_with_legacy_ipc(launch: Launch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("what", "kind", "message"),
+    ("difference", "kind", "message"),
     [
         ("memory", "DeviceError", "CUDA_ERROR_OUT_OF_MEMORY"),
         ("lanes", "UnsupportedError", "this GPU holds 1 of its CTAs at once"),
     ],
 )
-def test_a_rank_that_cannot_load(launch: Launch, what: str, kind: str, message: str) -> None:
-    other, own = launch("differ", what)
+def test_a_rank_that_cannot_load(launch: Launch, difference: str, kind: str, message: str) -> None:
+    other, own = launch("differ", difference)
     assert (own[0], other[0]) == (kind, "RankFailedError")
     assert message in own[1]
     assert "rank 1 failed" in other[1]
@@ -166,14 +166,14 @@ def test_a_rank_that_is_killed_in_a_run(launch: Launch, where: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("what", "message"),
+    ("difference", "message"),
     [
         ("program", "rank 0 loads 'toy'"),
         ("size", "program 'toy' was made for 3 ranks; this world has 2"),
     ],
 )
-def test_programs_that_are_unlike(launch: Launch, what: str, message: str) -> None:
-    first, second = launch("unlike", what)
+def test_programs_that_are_unlike(launch: Launch, difference: str, message: str) -> None:
+    first, second = launch("unlike", difference)
     assert first == second
     assert first[0] == "InvalidUsageError"
     assert message in first[1]

@@ -52,8 +52,8 @@ def run(library: Path, tmp_path: Path) -> Run:
     return launch
 
 
-def some(limit: int, what: str) -> str:
-    return SOME.replace("LIMIT", str(limit)).replace("WHAT", what)
+def some(limit: int, action: str) -> str:
+    return SOME.replace("LIMIT", str(limit)).replace("WHAT", action)
 
 
 def test_threads_exchange_numbers(run: Run) -> None:

@@ -141,7 +141,7 @@ def test_the_critical_path_covers_the_total() -> None:
     assert path[0].start_ns == 0
     assert path[-1].end_ns == prediction.total_ns
     assert all(a.end_ns == b.start_ns for a, b in pairwise(path))
-    assert [(step.kind, step.what, step.rank) for step in path] == [
+    assert [(step.kind, step.name, step.rank) for step in path] == [
         ("compute", "rank0/put", 0),
         ("send", "rank0/put", 0),
         ("hand-off", "sent", 1),

@@ -55,14 +55,14 @@ def kernel(executable: ark.Executable) -> bytes:
 def hide(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
     """``hide("toolkit", "nvjitlink")`` simulates a machine without these tools."""
 
-    def act(*what: str) -> None:
+    def act(*tools: str) -> None:
         for found in KEPT:
             found.cache_clear()
-        if "toolkit" in what:
+        if "toolkit" in tools:
             monkeypatch.setattr(cuda_toolkit, "_candidates", lambda: [Path("/nowhere")])
             for name in ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT"):  # MLIR searches this folder itself
                 monkeypatch.delenv(name, raising=False)
-        if "nvjitlink" in what:
+        if "nvjitlink" in tools:
             monkeypatch.setitem(__import__("sys").modules, "cuda.bindings.nvjitlink", None)
 
     yield act

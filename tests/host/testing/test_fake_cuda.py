@@ -117,9 +117,9 @@ def test_memory_of_each_device_is_its_own(gpus: Gpus) -> None:
     gpus.call("cuMemFree", first)
 
 
-@pytest.mark.parametrize("what", ["cuMemsetD8Async", "cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync"])
+@pytest.mark.parametrize("function", ["cuMemsetD8Async", "cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync"])
 @pytest.mark.parametrize("owner", [0, 1])
-def test_work_on_memory_of_another_device(gpus: Gpus, what: str, owner: int) -> None:
+def test_work_on_memory_of_another_device(gpus: Gpus, function: str, owner: int) -> None:
     """The access breaks the context of the stream, as on a GPU, and changes nothing."""
     gpus.enter(owner)
     address = gpus.call("cuMemAlloc", 64)
@@ -130,8 +130,8 @@ def test_work_on_memory_of_another_device(gpus: Gpus, what: str, owner: int) -> 
         "cuMemsetD8Async": (address, 0, 64, stream),
         "cuMemcpyHtoDAsync": (address, host.ctypes.data, 64, stream),
         "cuMemcpyDtoHAsync": (host.ctypes.data, address, 64, stream),
-    }[what]
-    gpus.call(what, *arguments)
+    }[function]
+    gpus.call(function, *arguments)
     if owner == 1:
         gpus.call("cuStreamSynchronize", stream)
         gpus.call("cuMemFree", address)

@@ -159,17 +159,17 @@ class Annotation:
 
     module: str
     owner: str
-    what: str
+    role: str
     text: str
 
     def __str__(self) -> str:
-        return f"{self.module}.{self.owner}: {self.what}: {self.text}"
+        return f"{self.module}.{self.owner}: {self.role}: {self.text}"
 
     def names(self) -> Iterator[Name]:
         """Yields the definitions of the names in it."""
         for node in ast.walk(ast.parse(self.text, mode="eval")):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                inner = Annotation(self.module, self.owner, self.what, node.value)
+                inner = Annotation(self.module, self.owner, self.role, node.value)
                 if node.value.isidentifier() and node.value in source(self.module).imports:
                     yield from inner.names()
             elif isinstance(node, ast.Name) and not hasattr(builtins, node.id):
@@ -263,7 +263,7 @@ def test_the_walk_finds_annotations() -> None:
     found = {
         name
         for annotation in ANNOTATIONS
-        if (annotation.owner, annotation.what) == ("Program.outputs", "result")
+        if (annotation.owner, annotation.role) == ("Program.outputs", "result")
         for name in annotation.names()
     }
     assert found == {Name("ark_mlir.frontend.program", "Output")}

@@ -113,13 +113,13 @@ class AccessFunctions:
     )
     _texts: list[str] = field(default_factory=list[str])
 
-    def get(self, what: str, kind: str, alignment: int, volatile: bool) -> str:
+    def get(self, access: str, kind: str, alignment: int, volatile: bool) -> str:
         """Returns the name of the function that loads or stores a type."""
-        key = (what, kind, alignment, volatile)
+        key = (access, kind, alignment, volatile)
         if key not in self._symbols:
-            symbol = self._symbols[key] = f"@simt.{what}.{len(self._symbols)}"
-            tracks = self.tracks_loads if what == "load" else self.tracks_stores
-            self._texts.append(_define(what, symbol, kind, alignment, volatile, tracks))
+            symbol = self._symbols[key] = f"@simt.{access}.{len(self._symbols)}"
+            tracks = self.tracks_loads if access == "load" else self.tracks_stores
+            self._texts.append(_define(access, symbol, kind, alignment, volatile, tracks))
         return self._symbols[key]
 
     def text(self) -> str:
@@ -127,15 +127,19 @@ class AccessFunctions:
         return "\n".join([_DECLARATIONS, *self._texts])
 
 
-def _define(what: str, symbol: str, kind: str, alignment: int, volatile: bool, tracks: bool) -> str:
+def _define(
+    access: str, symbol: str, kind: str, alignment: int, volatile: bool, tracks: bool
+) -> str:
     size = size_of(kind)
     fields = {"symbol": symbol, "kind": kind, "alignment": alignment, "size": size}
     if volatile:
-        return _define_call(fields, kind if what == "load" else "void", f"@simt_{what}_volatile")
+        return _define_call(
+            fields, kind if access == "load" else "void", f"@simt_{access}_volatile"
+        )
     shared = _SHARED.format(mask=alignment - 1, window=WINDOW, size=size)
     if tracks:
-        return _define_call(fields, kind if what == "load" else "void", f"@simt_{what}")
-    if what == "store":
+        return _define_call(fields, kind if access == "load" else "void", f"@simt_{access}")
+    if access == "store":
         return _STORE.format(shared=shared, **fields)
     if alignment < min(size, 4):
         arena = "  br label %call"

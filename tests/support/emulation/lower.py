@@ -224,27 +224,27 @@ def _find_sums(lines: list[str]) -> set[str]:
     sums = {found[1] for found in results if _WARPGROUPS.search(found[2])}
     moves = [(found[1], found[2]) for found in results if _only_moves(found[2])]
     while True:
-        more = {name for name, what in moves if name not in sums and _uses(what, sums)}
+        more = {name for name, expression in moves if name not in sums and _uses(expression, sums)}
         if not more:
             return sums
         sums |= more
 
 
-def _only_moves(what: str) -> bool:
-    return re.match(r"(?:phi|extractvalue|insertvalue|freeze) ", what) is not None
+def _only_moves(expression: str) -> bool:
+    return re.match(r"(?:phi|extractvalue|insertvalue|freeze) ", expression) is not None
 
 
-def _uses(what: str, names: set[str]) -> list[str]:
-    return [name for name in re.findall(r"%[\w.]+", what) if name in names]
+def _uses(expression: str, names: set[str]) -> list[str]:
+    return [name for name in re.findall(r"%[\w.]+", expression) if name in names]
 
 
 def _resolve_sums(line: str, sums: set[str], state: _State) -> list[str]:
     """Returns the line, preceded by the reads of wgmma accumulators that it uses as numbers."""
     found = _RESULT.match(line)
-    what = found[2] if found else line
+    expression = found[2] if found else line
     before: list[str] = []
-    is_use = not _only_moves(what) and not _WARPGROUPS.search(what)
-    for name in dict.fromkeys(_uses(what, sums)) if is_use else ():
+    is_use = not _only_moves(expression) and not _WARPGROUPS.search(expression)
+    for name in dict.fromkeys(_uses(expression, sums)) if is_use else ():
         number = state.new_site("use_of_sum")
         resolved = f"%simt.sum.{number}"
         before.append(f"  {resolved} = call float @simt_resolve(float {name}, i32 {number})")
