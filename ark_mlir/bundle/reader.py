@@ -28,7 +28,7 @@ from .signatures import (
 
 
 def read_bundle(
-    path: str | os.PathLike[str], *, own: bool = False, made_here: bool = False
+    path: str | os.PathLike[str], *, from_cache: bool = False, made_here: bool = False
 ) -> Bundle:
     """Returns the bundle in a file after checks of layout, hashes, manifest and all table entries.
 
@@ -37,8 +37,8 @@ def read_bundle(
 
     Args:
         path: the file.
-        own: the file lies in this user's cache: symbolic links and files that other users (except
-            root) own or can write are rejected, and no signature is required.
+        from_cache: the file lies in this user's cache: symbolic links and files that other users
+            (except root) own or can write are rejected, and no signature is required.
         made_here: processes of this program wrote the file: no signature is required.
 
     Raises:
@@ -52,8 +52,8 @@ def read_bundle(
         'mlp'
     """
     where = str(as_path(path, "the bundle to read"))
-    trusted = None if own or made_here else trusted_keys()
-    return _parse(_read(where, own), trusted, where)
+    trusted = None if from_cache or made_here else trusted_keys()
+    return _parse(_read(where, from_cache), trusted, where)
 
 
 def sign_bundle(
@@ -84,7 +84,7 @@ def sign_bundle(
     where = str(as_path(source, "the bundle to sign"))
     private = read_private_key(as_path(key, "the key"))
     target = as_path(source if output is None else output, "the file to write")
-    data = _read(where, own=False)
+    data = _read(where, from_cache=False)
     _parse(data, None, where)
     signed = sign(data, private, where)
     with replacing(target) as file:
@@ -139,19 +139,19 @@ def _sections(
     return views
 
 
-def _read(path: str, own: bool) -> memoryview:
+def _read(path: str, from_cache: bool) -> memoryview:
     """Returns the bytes of a file in page-aligned private memory.
 
     The file is not mapped: the content of a mapping can change after it was checked, and a file
     that is truncated meanwhile ends the process with SIGBUS.
     """
-    with _opened(path, own) as descriptor:
+    with _opened(path, from_cache) as descriptor:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise BundleError("is not a regular file", location=path)
-        if own and is_foreign(status):
+        if from_cache and is_foreign(status):
             raise BundleError(f"belongs to user {status.st_uid}", location=path)
-        if own and others_can_write(status):
+        if from_cache and others_can_write(status):
             mode = stat.S_IMODE(status.st_mode)
             raise BundleError(f"can be written by others (mode {mode:o})", location=path)
         size = status.st_size
@@ -179,13 +179,13 @@ def _allocate(size: int, path: str) -> memoryview:
 
 
 @contextmanager
-def _opened(path: str, own: bool) -> Generator[int]:
+def _opened(path: str, from_cache: bool) -> Generator[int]:
     # Without O_NONBLOCK, opening a named pipe would wait for a writer.
-    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | (os.O_NOFOLLOW if own else 0)
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | (os.O_NOFOLLOW if from_cache else 0)
     try:
         descriptor = os.open(path, flags)
     except (OSError, ValueError) as error:
-        if own and isinstance(error, OSError) and error.errno == errno.ELOOP:
+        if from_cache and isinstance(error, OSError) and error.errno == errno.ELOOP:
             raise BundleError("is a symbolic link", location=path) from None
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise BundleError(f"cannot be read: {reason}", location=path) from error

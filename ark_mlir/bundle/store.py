@@ -153,7 +153,7 @@ class BundleStore:
     def _read(self, key: str) -> Bundle | None:
         path = self._path(key)
         try:
-            bundle = read_bundle(path, own=True)
+            bundle = read_bundle(path, from_cache=True)
             bundle = self._without_key(bundle, key)
         except BundleError as error:
             self._explain(path, error)

@@ -96,11 +96,11 @@ class RankDriver(CpuDriver):
         Waits until all lanes have left the kernel, so that the report is complete. Raises
         RankFailedError if the run failed because another rank failed.
         """
-        own = dict(zip(run.kernel.lanes, lanes.codes, strict=True))
+        codes = dict(zip(run.kernel.lanes, lanes.codes, strict=True))
         try:
             call = self._current_call()
             words = call.all_gather(
-                "end", sorted(own.items()), timeout=min(GRACE_SECONDS, call.timeout)
+                "end", sorted(codes.items()), timeout=min(GRACE_SECONDS, call.timeout)
             )
         except RankFailedError:
             if run.kernel.report[0] == Abort.HANG:

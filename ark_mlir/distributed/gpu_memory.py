@@ -130,12 +130,12 @@ class GpuMemory:
         self, call: CollectiveCall, name: str, rank: int, part: int, mapped: ExitStack
     ) -> MappedParts:
         """Returns memory with a part on the GPU of each rank."""
-        own, problem = self._create(part)
+        exported, problem = self._create(part)
         try:
-            files = self._exchange(call, name, rank, own, problem)
-            assert own is not None
+            files = self._exchange(call, name, rank, exported, problem)
+            assert exported is not None
             try:
-                parts, problem = self._map(own, files, part)
+                parts, problem = self._map(exported, files, part)
             finally:
                 close_files([each for each in files if each is not None])
             if parts is not None:
@@ -144,8 +144,8 @@ class GpuMemory:
             assert parts is not None
             return parts
         finally:
-            if own is not None:
-                own.release()
+            if exported is not None:
+                exported.release()
 
     def _create(self, part: int) -> tuple[ExportedPart | None, str | None]:
         """Returns the part of this rank, or the reason why the driver refuses it."""
@@ -159,7 +159,7 @@ class GpuMemory:
         call: CollectiveCall,
         name: str,
         rank: int,
-        own: ExportedPart | None,
+        exported: ExportedPart | None,
         problem: str | None,
     ) -> list[int | None]:
         """Returns file descriptors of the parts by rank, which the caller closes.
@@ -167,8 +167,8 @@ class GpuMemory:
         The entry of this rank is None.
         """
         file = None
-        if own is not None:
-            file, problem = self._export(own)
+        if exported is not None:
+            file, problem = self._export(exported)
         try:
             words = call.all_gather(name, problem, file=file)
         finally:
@@ -181,19 +181,19 @@ class GpuMemory:
             raise _RefusedError(f"rank {refused.sender}: {refused.body}")
         return files
 
-    def _export(self, own: ExportedPart) -> tuple[int | None, str | None]:
+    def _export(self, exported: ExportedPart) -> tuple[int | None, str | None]:
         """Returns a file descriptor, or the reason why the driver refuses it."""
         try:
-            return own.export(), None
+            return exported.export(), None
         except (DeviceError, UnsupportedError) as error:
             return None, _refusal("cannot share memory with other processes", error)
 
     def _map(
-        self, own: ExportedPart, files: Sequence[int | None], part: int
+        self, exported: ExportedPart, files: Sequence[int | None], part: int
     ) -> tuple[MappedParts | None, str | None]:
         """Returns the mapping, or the reason why the driver refuses it."""
         try:
-            return MappedParts(self._api, own, files, part), None
+            return MappedParts(self._api, exported, files, part), None
         except (DeviceError, UnsupportedError) as error:
             return None, _refusal("cannot map the memory of other processes", error)
 
@@ -236,13 +236,13 @@ class GpuMemory:
             slots=addresses.slots,
         )
 
-    def _borrow(self, call: CollectiveCall, rank: int, own: LentBlock) -> list[int]:
+    def _borrow(self, call: CollectiveCall, rank: int, lent: LentBlock) -> list[int]:
         """Returns the address of the memory of each rank."""
         try:
-            handle, problem = own.handle().hex(), None
+            handle, problem = lent.handle().hex(), None
         except (DeviceError, UnsupportedError) as error:
             handle, problem = "", _refusal("cannot lend memory to other processes", error)
-        words = call.all_gather("handles", [problem, handle, own.offset])
+        words = call.all_gather("handles", [problem, handle, lent.offset])
         for word in words:
             if word.body[0] is not None:
                 raise _RefusedError(f"rank {word.sender}: {word.body[0]}")
@@ -251,7 +251,7 @@ class GpuMemory:
         try:
             for word in words:
                 if word.sender == rank:
-                    begins.append(own.address)
+                    begins.append(lent.address)
                     continue
                 block = BorrowedBlock(self._api, bytes.fromhex(word.body[1]), word.body[2])
                 self._borrowed.callback(block.close)

@@ -215,9 +215,9 @@ class Links:
         """Sends one message; raises the OSError of the socket if it cannot be sent."""
         frame.send(self._sockets[peer])
 
-    def _give_up(self, peer: int, why: str) -> None:
+    def _give_up(self, peer: int, reason: str) -> None:
         """Ends the connection to a rank that could not be sent a message."""
-        self._depart(peer, f"{self.name(peer)} {why}")
+        self._depart(peer, f"{self.name(peer)} {reason}")
         with contextlib.suppress(OSError):
             self._sockets[peer].shutdown(socket.SHUT_RDWR)
 

@@ -189,10 +189,10 @@ class _Host:
             selector.unregister(silent)
             self._refuse(silent, f"process {_credentials(silent)[0]} sent no greeting")
 
-    def _refuse(self, link: socket.socket, why: str) -> None:
+    def _refuse(self, link: socket.socket, reason: str) -> None:
         link.close()
-        if why not in self._refused and len(self._refused) < _MOST_NOTES:
-            self._refused.append(why)
+        if reason not in self._refused and len(self._refused) < _MOST_NOTES:
+            self._refused.append(reason)
 
     def _welcome(self, link: socket.socket, selector: selectors.BaseSelector) -> None:
         """Reads the greeting of a process, and accepts the process as a rank or rejects it."""

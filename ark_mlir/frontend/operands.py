@@ -52,12 +52,12 @@ def as_operand(value: object, dtype: DType, op: str) -> Tensor:
     if is_scalar(value):
         return constant_tensor(to_array(value, dtype, op), dtype)
     if isinstance(value, np.ndarray):
-        own = from_numpy(value.dtype)
+        found = from_numpy(value.dtype)
         # ark has no float64, which is numpy's default: such an array takes `dtype`, as numbers do.
-        own = dtype if own is None and value.dtype == np.float64 else own
-        if own is None:
+        found = dtype if found is None and value.dtype == np.float64 else found
+        if found is None:
             raise invalid(f"arrays of {value.dtype} have no element type in ark", f"ark.{op}")
-        return constant_tensor(to_array(value, own, op), own)
+        return constant_tensor(to_array(value, found, op), found)
     raise invalid(
         f"operand must be a tensor, a number or a numpy array, not {_kind(value)}", f"ark.{op}"
     )
@@ -81,8 +81,8 @@ def default_dtype(value: object) -> DType:
     array = np.asarray(value)
     if array.dtype.kind == "b":
         return bool_
-    own = from_numpy(array.dtype) if isinstance(value, (np.ndarray, np.generic)) else None
-    return own or (int32 if array.dtype.kind in "iu" else fp32)
+    found = from_numpy(array.dtype) if isinstance(value, (np.ndarray, np.generic)) else None
+    return found or (int32 if array.dtype.kind in "iu" else fp32)
 
 
 def to_array(value: object, dtype: DType, op: str) -> NDArray[Any]:

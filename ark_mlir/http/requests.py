@@ -27,12 +27,12 @@ _ROLES = ("system", "developer", "user", "assistant", "tool")
 
 def refuse_unknown(body: dict[str, Any], *, chat: bool) -> None:
     """Raises an error if a request has a key that has no effect here."""
-    own = {"messages", "max_completion_tokens"} if chat else {"prompt"}
+    known = {"messages", "max_completion_tokens"} if chat else {"prompt"}
     for key, value in body.items():
         if key in _PLAIN:
             if value is not None and value not in _PLAIN[key]:
                 raise InvalidUsageError(f"{key} {shorten(value)} is not supported")
-        elif value is not None and key not in _COMMON | own:
+        elif value is not None and key not in _COMMON | known:
             raise InvalidUsageError(f"unknown key {shorten(key)}")
 
 

@@ -307,8 +307,8 @@ def _by_expert(x: Tensor, tables: list[Tensor], chosen: Tensor, name: str) -> Te
     pair = ark.where(here, ark.reshape(number, (1, pairs)), 0)
     order = ark.reduce_sum(pair, 1, keepdims=False, name=f"{name}.order")
     experts = ark.reshape(ark.arange(tables[0].shape[0]), (-1, 1))
-    own = ark.equal(ark.reshape(owner, (1, pairs)), experts)
-    counts = ark.reduce_sum(ark.cast(own, int32), 1, keepdims=False, name=f"{name}.counts")
+    is_owner = ark.equal(ark.reshape(owner, (1, pairs)), experts)
+    counts = ark.reduce_sum(ark.cast(is_owner, int32), 1, keepdims=False, name=f"{name}.counts")
 
     def product(rows: Tensor, part: int) -> Tensor:
         label = f"{name}.experts.{_PROJECTIONS[part]}"

@@ -89,9 +89,9 @@ class Shard:
         """Returns this rank's rows of `x`, whose number the ranks must divide."""
         if self.size == 1:
             return x
-        own = self.interval(x.shape[0])
-        stops = (own.stop, *x.shape[1:])
-        return ark.slice(x, (own.start, *[0] * (x.ndim - 1)), stops, name="rows")
+        interval = self.interval(x.shape[0])
+        stops = (interval.stop, *x.shape[1:])
+        return ark.slice(x, (interval.start, *[0] * (x.ndim - 1)), stops, name="rows")
 
     def all_rows(self, x: Tensor, name: str) -> Tensor:
         """Returns the rows of all ranks, of which `x` has this rank's."""

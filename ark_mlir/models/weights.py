@@ -196,7 +196,7 @@ def convert(name: str, array: NDArray[Any], dtype: DType, where: str) -> NDArray
     """Returns `array` in the float type `dtype`, without a copy if it has that type already."""
     if array.dtype == dtype.numpy:
         return array
-    own = from_numpy(array.dtype)
-    if not dtype.is_float or not (array.dtype == np.float64 or (own and own.is_float)):
+    found = from_numpy(array.dtype)
+    if not dtype.is_float or not (array.dtype == np.float64 or (found and found.is_float)):
         raise InvalidUsageError(f"tensor {name!r} is {array.dtype}, not {dtype}", location=where)
     return array.astype(dtype.numpy)

@@ -29,8 +29,10 @@ _LOCAL = threading.local()
 def decompositions() -> dict[Any, Any]:
     """Returns the core ATen decompositions without those of ops that ark supports, and the rules
     for training."""
-    own = set(names())
-    core = {op: rule for op, rule in core_aten_decompositions().items() if str(op) not in own}
+    translated = set(names())
+    core = {
+        op: rule for op, rule in core_aten_decompositions().items() if str(op) not in translated
+    }
     return {
         **core,
         _op("_scaled_dot_product_flash_attention_for_cpu_backward"): _flash_backward,

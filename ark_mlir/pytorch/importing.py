@@ -130,7 +130,7 @@ def _output_name(path: tuple[Any, ...]) -> str:
 def _decompositions(torch: Any) -> Any:
     """Returns torch's default decompositions, without those of ops that ark supports."""
     table = torch.export.default_decompositions()
-    own = set(names())
-    for op in [op for op in table if str(op) in own]:
+    translated = set(names())
+    for op in [op for op in table if str(op) in translated]:
         table.pop(op)
     return table

@@ -168,5 +168,5 @@ def _last_line(error: BaseException, internal: str) -> str | None:
     """Returns the innermost line of an error's traceback outside of torch and this folder."""
     ours = os.path.dirname(os.path.abspath(__file__))
     frames = traceback.extract_tb(error.__traceback__)
-    own = [f for f in frames if not f.filename.startswith((internal, ours))]
-    return f"{own[-1].filename}:{own[-1].lineno}" if own else None
+    callers = [f for f in frames if not f.filename.startswith((internal, ours))]
+    return f"{callers[-1].filename}:{callers[-1].lineno}" if callers else None

@@ -167,8 +167,8 @@ class Translation:
         """Returns the user's line that created a node, and its callers."""
         lines = _TRACE_LINE.findall(node.meta.get("stack_trace") or "")
         frames = [Frame(file, int(line), 0) for file, line in reversed(lines)]
-        own = [f for f in frames if not (self._internal and f.file.startswith(self._internal))]
-        return (own or frames)[: 1 + _CALLERS]
+        callers = [f for f in frames if not (self._internal and f.file.startswith(self._internal))]
+        return (callers or frames)[: 1 + _CALLERS]
 
 
 def _check_available(node: Node, results: tuple[Any, ...]) -> None:

@@ -158,9 +158,9 @@ def _data_error(bundle: Bundle, outcome: Outcome) -> ArkError:
     fault, tasks = outcome.fault, bundle.manifest.tasks
     task = tasks[fault.task] if 0 <= fault.task < len(tasks) else None
     # If there are several ranks, the name of the task tells which rank passed the data.
-    who = f"task {task.name!r}: " if task and bundle.manifest.ranks > 1 else ""
+    subject = f"task {task.name!r}: " if task and bundle.manifest.ranks > 1 else ""
     return DataRangeError(
-        f"{who}index {fault.index} is out of range [0, {fault.bound})",
+        f"{subject}index {fault.index} is out of range [0, {fault.bound})",
         location=(task.location if task else None) or None,
         op=_op(task) or None,
     )

@@ -189,17 +189,17 @@ class Storage:
         borrowed = self._like(lender, problems) if parameters else {}
         refuse(problems, f"share the memory of {lender._manifest.program!r}")
         old, states = self._values, lender.states
-        own = dict(old.parameters)
+        kept = dict(old.parameters)
         if states is old.states and not borrowed:
             return False
         if states is not old.states:
             states.join(self._user)
             # The previous lender may free the parameters that it has lent.
-            own = {name: bound for name, bound in own.items() if name not in self._borrowed}
+            kept = {name: bound for name, bound in kept.items() if name not in self._borrowed}
             self._borrowed = set()
         self._borrowed |= borrowed.keys()
         self._values = old._replace(
-            parameters={**own, **borrowed}, states=states, version=old.version + 1
+            parameters={**kept, **borrowed}, states=states, version=old.version + 1
         )
         if states is not old.states:
             old.states.leave(self._user)

@@ -61,10 +61,10 @@ class Exchanges:
         if self._manifest.ranks == 1:
             return result
         ranks = rank_of_tasks(self._bundle)
-        for task, items, own in zip(self._manifest.tasks, self._items, ranks, strict=True):
+        for task, items, rank in zip(self._manifest.tasks, self._items, ranks, strict=True):
             for operand, value in self._operands(task):
                 home = self._home(*value)
-                if not operand.writes or home in (None, own):
+                if not operand.writes or home in (None, rank):
                     continue
                 sizes = self._bytes_of_vctas(operand, task.grid)
                 for index, begin, end in items:

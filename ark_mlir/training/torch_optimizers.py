@@ -22,20 +22,20 @@ _SUPPORTED = "torch.optim.SGD, Adam without weight decay, or AdamW"
 def trained_parameters(torch: Any, model: Any, optimizer: Any) -> list[Any]:
     """Returns the parameters that an optimizer trains; raises InvalidUsageError if one is not of
     `model`, and UnsupportedError if ark does not have the optimizer."""
-    own = [p for p in model.parameters() if p.requires_grad]
+    parameters = [p for p in model.parameters() if p.requires_grad]
     if not isinstance(optimizer, torch.optim.Optimizer):
         if not callable(optimizer):
             raise InvalidUsageError(
                 f"optimizer is {a_type(optimizer)}; pass an optimizer of PyTorch, or a function "
                 "that returns an optimizer of ark.optim for a list of weights"
             )
-        return own
+        return parameters
     for group in optimizer.param_groups:
         _settings(torch, optimizer, group)
     if optimizer.state:
         raise UnsupportedError("the optimizer has taken steps already; pass a new one")
     given = [p for group in optimizer.param_groups for p in group["params"] if p.requires_grad]
-    known = {id(p) for p in own}
+    known = {id(p) for p in parameters}
     if any(id(p) not in known for p in given):
         raise InvalidUsageError("the optimizer has a parameter that is not one of the model")
     return given

@@ -327,16 +327,17 @@ class TorchTrainer:
         True
         """
         torch = require_torch(_WHAT)
-        trained, own = self.state_dict(), dict(model.named_parameters(remove_duplicate=False))
+        trained = self.state_dict()
+        parameters = dict(model.named_parameters(remove_duplicate=False))
         for name, value in trained.items():
-            if name not in own or own[name].shape != value.shape:
-                has = f"is {list(own[name].shape)}" if name in own else "is missing"
+            if name not in parameters or parameters[name].shape != value.shape:
+                has = f"is {list(parameters[name].shape)}" if name in parameters else "is missing"
                 raise InvalidUsageError(
                     f"parameter {name!r} {has} in the module, {list(value.shape)} in the program"
                 )
         with torch.no_grad():
             for name, value in trained.items():
-                own[name].copy_(value)
+                parameters[name].copy_(value)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes all states and losses to a file; see :meth:`ark_mlir.training.Trainer.save`.

@@ -157,7 +157,9 @@ def export_decoder(folder: Path, case: Decoder, target: str) -> None:
         for length in case.prompts
         for choice in case.choices or ({},)
     ]
-    generations += [ended(one) for one in generations if len(set(one["tokens"])) > 1]
+    generations += [
+        ended(generation) for generation in generations if len(set(generation["tokens"])) > 1
+    ]
     steps = Steps(model)
     choice = model._choice(**case.choices[0]) if case.choices else {}
     steps.follow(prompt_of(model, case.follow), 4, choice)
@@ -177,14 +179,14 @@ def continuation(model: Any, prompt: list[int], choice: Mapping[str, Any]) -> di
     return {"prompt": prompt, "count": count, "ends": [], "choice": choice, "tokens": tokens}
 
 
-def ended(one: dict[str, Any]) -> dict[str, Any]:
+def ended(generation: dict[str, Any]) -> dict[str, Any]:
     """Cuts the continuation at the token whose first occurrence is latest, which becomes the end
     token."""
-    tokens = one["tokens"]
+    tokens = generation["tokens"]
     last = max(tokens.index(token) for token in set(tokens))
     # More end tokens, which never occur.
     others = sorted({0, 1, 2, 3} - set(tokens))
-    return {**one, "ends": [*others, tokens[last]], "tokens": tokens[: last + 1]}
+    return {**generation, "ends": [*others, tokens[last]], "tokens": tokens[: last + 1]}
 
 
 class Steps:

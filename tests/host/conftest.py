@@ -175,13 +175,13 @@ def in_threads() -> Callable[..., None]:
     def run(*work: Callable[[], object]) -> None:
         errors: list[BaseException] = []
 
-        def guarded(one: Callable[[], object]) -> None:
+        def guarded(function: Callable[[], object]) -> None:
             try:
-                one()
+                function()
             except BaseException as error:  # re-raised in the test
                 errors.append(error)
 
-        threads = [threading.Thread(target=guarded, args=(one,)) for one in work]
+        threads = [threading.Thread(target=guarded, args=(function,)) for function in work]
         for thread in threads:
             thread.start()
         for thread in threads:

@@ -180,13 +180,13 @@ class Inputs:
         data = self._bytecode_of(seed) if random.random() < 0.15 else b""
         inputs: list[Input] = []
         for number in numbers:
-            one = Random(f"{self._seed}:{number}")
+            random = Random(f"{self._seed}:{number}")
             if data:
                 inputs.append(
-                    Input(number, "bytecode", seed.name, mutate_bytes(one, data), arguments)
+                    Input(number, "bytecode", seed.name, mutate_bytes(random, data), arguments)
                 )
             else:
-                text = self._mutator.mutate(one, seed.text)
+                text = self._mutator.mutate(random, seed.text)
                 inputs.append(Input(number, "text", seed.name, text.encode(), arguments))
         return inputs
 
@@ -246,7 +246,7 @@ class Fuzzer:
     def run(self, inputs: Sequence[Input]) -> None:
         """Runs a batch at once; if it fails, runs each of its inputs alone."""
         if inputs[0].kind == "text" and len(inputs) > 1:
-            together = _MARKER.encode().join(one.data for one in inputs)
+            together = _MARKER.encode().join(single.data for single in inputs)
             flags = (
                 f"--split-input-file={_MARKER.strip()}",
                 f"--output-split-marker={_MARKER.strip()}",
@@ -257,24 +257,24 @@ class Fuzzer:
                 self.tally.inputs["text"] += len(inputs)
                 self.tally.accepted += sum(1 for part in parts if part.strip())
                 return
-        for one in inputs:
-            self._run_input(one)
+        for single in inputs:
+            self._run_input(single)
 
-    def _run_input(self, one: Input) -> None:
-        outcome = self._server.run(one.data, one.arguments)
-        self.tally.inputs[one.kind] += 1
+    def _run_input(self, single: Input) -> None:
+        outcome = self._server.run(single.data, single.arguments)
+        self.tally.inputs[single.kind] += 1
         crash = find_crash(outcome)
         if crash is None:
             self.tally.accepted += outcome.status == 0
             return
-        if crash.lacks_stack and self._crashes_when_read(one.data, crash):
+        if crash.lacks_stack and self._crashes_when_read(single.data, crash):
             crash = replace(crash, upstream=True)
         hangs = crash.kind.startswith("hang")
         self.tally.hangs += hangs
         self.tally.crashes += not hangs
-        number = f"{self._seed}:{one.number}"
-        self._causes.add(crash, number, one.data, one.arguments, one.seed)
-        guarded = self._server.run(one.data, one.arguments, guarded=True)
+        number = f"{self._seed}:{single.number}"
+        self._causes.add(crash, number, single.data, single.arguments, single.seed)
+        guarded = self._server.run(single.data, single.arguments, guarded=True)
         if not is_contained(guarded):
             self.tally.escaped += 1
             print(f"input {number} escaped the guard: {guarded}")

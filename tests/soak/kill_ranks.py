@@ -278,31 +278,31 @@ def strike(plan: Plan, ranks: list[Rank], outcome: Outcome) -> None:
 
 
 def judge_survivor(rank: Rank, sent: float, plan: Plan, outcome: Outcome) -> None:
-    who = f"rank {rank.number}"
+    subject = f"rank {rank.number}"
     if not rank.await_end(sent + plan.deadline):
         outcome.problems.append(
-            f"{who} has not ended after {plan.deadline:g} s: {rank.reports} {rank.stacks()}"
+            f"{subject} has not ended after {plan.deadline:g} s: {rank.reports} {rank.stacks()}"
         )
         return
     assert rank.ended is not None
     outcome.seconds.append(rank.ended - sent)
     outcome.errors.append(str(rank.error.get("kind")))
     if rank.status or rank.error.get("kind") not in TYPED:
-        outcome.problems.append(f"{who} ended with {rank.status}: {rank.reports} {rank.stderr}")
+        outcome.problems.append(f"{subject} ended with {rank.status}: {rank.reports} {rank.stderr}")
     elif rank.stderr:
-        outcome.problems.append(f"{who} wrote: {rank.stderr}")
+        outcome.problems.append(f"{subject} wrote: {rank.stderr}")
 
 
 def judge_victim(rank: Rank, plan: Plan, outcome: Outcome) -> None:
-    who = f"rank {rank.number}, which got {plan.signal.name},"
+    subject = f"rank {rank.number}, which got {plan.signal.name},"
     began = plan.signal == signal.SIGSTOP
     if began:
         rank.send(signal.SIGCONT)
     # A rank that had not met the others waits for them until its timeout.
     if not rank.await_end(time.monotonic() + SLACK + (STARTUP if plan.phase == "start" else HANG)):
-        outcome.problems.append(f"{who} does not end: {rank.reports} {rank.stacks()}")
+        outcome.problems.append(f"{subject} does not end: {rank.reports} {rank.stacks()}")
     elif began and (rank.status or rank.error.get("kind") not in TYPED or rank.stderr):
-        outcome.problems.append(f"{who} ended with {rank.status}: {rank.reports} {rank.stderr}")
+        outcome.problems.append(f"{subject} ended with {rank.status}: {rank.reports} {rank.stderr}")
 
 
 # ---------------------------------------------------------------------------- leftovers

@@ -150,7 +150,7 @@ class Causes:
             number, seed, arguments = self._first[crash]
             names = [_name(frame) for frame in crash.frames]
             text = "\n".join([crash.kind, crash.message, *names])
-            reason = next((why for pattern, why in known if pattern.search(text)), None)
+            reason = next((reason for pattern, reason in known if pattern.search(text)), None)
             if reason is None and crash.upstream:
                 reason = "no code of ark runs but parsers, printers and readers of ops"
             strange += 0 if reason else count

@@ -140,19 +140,19 @@ def _check_addresses(addresses: Sequence[int], ranks: int) -> None:
 
 
 def _test(
-    call: CollectiveCall, api: CudaApi, rank: int, own: int, addresses: Sequence[int]
+    call: CollectiveCall, api: CudaApi, rank: int, own_address: int, addresses: Sequence[int]
 ) -> None:
     """Tests the addresses; raises UnsupportedError at every rank if one of them is wrong.
 
-    Each rank writes a word to its own memory, at the address `own` of the allocation. Then it reads
-    the words of all ranks at the addresses that kernels will use.
+    Each rank writes a word to its own memory, at the address of the allocation, `own_address`. Then
+    it reads the words of all ranks at the addresses that kernels will use.
     """
     api.enter()  # the engine may have made another context current
     stream = api.call("cuStreamCreate", api.driver.CUstream_flags.CU_STREAM_NON_BLOCKING)
 
     def write() -> None:
         word = np.array([_MARK + rank], np.uint64)
-        api.call("cuMemcpyHtoDAsync", own, word.ctypes.data, word.nbytes, stream)
+        api.call("cuMemcpyHtoDAsync", own_address, word.ctypes.data, word.nbytes, stream)
         api.call("cuStreamSynchronize", stream)
 
     def read() -> None:

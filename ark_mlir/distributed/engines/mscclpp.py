@@ -83,13 +83,13 @@ class _MscclppRegion:
 
     def exchange(self) -> Sequence[int]:
         """See :meth:`PeerRegion.exchange`."""
-        communicator, own = self._communicator, self._memories[0]
+        communicator, memory = self._communicator, self._memories[0]
         bootstrap = communicator.bootstrap()
         rank, ranks = bootstrap.get_rank(), bootstrap.get_n_ranks()
         peers = [peer for peer in range(ranks) if peer != rank]
         try:
             for peer in peers:
-                communicator.send_memory(own, peer, self._tag)
+                communicator.send_memory(memory, peer, self._tag)
             # A future does its work when it is read, so all of them are requested first.
             futures = [communicator.recv_memory(peer, self._tag) for peer in peers]
             self._memories += [future.get() for future in futures]

@@ -92,13 +92,13 @@ def connect_channel(link: socket.socket, secret: bytes, *, connects: bool) -> Ch
     Raises DamagedFrameError if the other process does not begin as a rank does, and OSError if the
     connection is lost.
     """
-    own = os.urandom(_NONCE)
-    link.sendall(_MAGIC + own)
+    nonce = os.urandom(_NONCE)
+    link.sendall(_MAGIC + nonce)
     data = _read(link, len(_MAGIC) + _NONCE)
     if data is None or not data.startswith(_MAGIC):
         raise DamagedFrameError("no greeting of ark")
     other = data[len(_MAGIC) :]
-    nonces = own + other if connects else other + own
+    nonces = nonce + other if connects else other + nonce
     keys = [
         hmac.digest(secret, direction + nonces, "sha256")
         for direction in (b"from the connecting process", b"from the accepting process")

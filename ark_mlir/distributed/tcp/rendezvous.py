@@ -151,8 +151,8 @@ def _gather(identity: Identity, endpoint: Endpoint, timeout: float, deadline: fl
     with _Door(endpoint.host, endpoint.port, identity, endpoint.secret) as door:
         try:
             guests = door.admit(range(1, identity.size), timeout, deadline, channels)
-            own = _greeting(identity)["process"]
-            processes = {0: own} | {
+            process = _greeting(identity)["process"]
+            processes = {0: process} | {
                 rank: guest.greeting["process"] for rank, guest in guests.items()
             }
             doors = [[guests[rank].host, guests[rank].greeting["port"]] for rank in sorted(guests)]
@@ -265,14 +265,14 @@ class _Door:
             self._strangers.release()
 
     def _check(self, guest: _Guest, missing: set[int]) -> int:
-        own, greeting = self._identity, guest.greeting
+        identity, greeting = self._identity, guest.greeting
         rank, name = greeting["rank"], f"rank {greeting['rank']} (process {greeting['process']})"
         if greeting["protocol"] != _PROTOCOL:
-            raise InvalidUsageError(f"{name} has another version of ark than rank {own.rank}")
-        if greeting["size"] != own.size:
+            raise InvalidUsageError(f"{name} has another version of ark than rank {identity.rank}")
+        if greeting["size"] != identity.size:
             raise InvalidUsageError(
-                f"{name} has world_size {greeting['size']}, and rank {own.rank} has world_size "
-                f"{own.size}"
+                f"{name} has world_size {greeting['size']}, and rank {identity.rank} has "
+                f"world_size {identity.size}"
             )
         if rank not in missing:
             raise InvalidUsageError(f"{name}: another process has this rank")

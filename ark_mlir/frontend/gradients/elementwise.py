@@ -109,8 +109,8 @@ def extremum(op: Any, step: Step) -> None:
     """Passes the cotangent to the operand that is the result; equal operands get half each."""
     chosen = greater if op.operation.name == "ark.maximum" else less
 
-    def share(own: Any, other: Any) -> Tensor:
-        a, b = step.read(own), step.read(other)
+    def share(operand: Any, other: Any) -> Tensor:
+        a, b = step.read(operand), step.read(other)
         return where(equal(a, b), step.g * 0.5, where(chosen(a, b), step.g, 0))
 
     step.give(op.lhs, lambda: share(op.lhs, op.rhs))

@@ -81,10 +81,10 @@ def _widened(lhs: Tensor, rhs: Tensor, dtype: DType) -> tuple[Tensor, Tensor]:
         return lhs, rhs
     low, high = dtype.integer_range if dtype.is_integer else (0, -1)
     for operand in (lhs, rhs):
-        own = operand.dtype
-        if not own.is_integer or own.integer_range[0] < low or own.integer_range[1] > high:
+        narrow = operand.dtype
+        if not narrow.is_integer or narrow.integer_range[0] < low or narrow.integer_range[1] > high:
             raise invalid(
-                f"cannot accumulate elements of {own} in {dtype}: out_dtype is an integer type "
+                f"cannot accumulate elements of {narrow} in {dtype}: out_dtype is an integer type "
                 "that holds the integers of both operands; cast other operands with ark.cast",
                 "ark.matmul",
             )

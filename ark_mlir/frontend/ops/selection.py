@@ -86,13 +86,13 @@ def _compare_all(x: Tensor, count: int, name: str | None) -> Tensor:
     The position of an element in the descending order is the number of elements ahead of it.
     """
     extent = x.shape[-1]
-    own, other = unsqueeze(x, -1), unsqueeze(x, -2)
+    element, other = unsqueeze(x, -1), unsqueeze(x, -2)
     index = arange(extent)
     here, there = reshape(index, (extent, 1)), reshape(index, (1, extent))
-    is_first = logical_and(equal(other, own), less(there, here))
-    ahead = logical_or(less(own, other), is_first)
+    is_first = logical_and(equal(other, element), less(there, here))
+    ahead = logical_or(less(element, other), is_first)
     if x.dtype.is_float:
-        missing, passes = not_equal(own, own), not_equal(other, other)
+        missing, passes = not_equal(element, element), not_equal(other, other)
         ahead = where(missing, logical_and(passes, less(there, here)), logical_or(ahead, passes))
     # No element is ahead of itself. The interpreter with error bounds could not decide this from a
     # comparison of inexact values.

@@ -166,7 +166,7 @@ def stream_handle(stream: object) -> int:
 
 
 def choose_run_stream(
-    stream: object, values: Iterable[object], device: tuple[int, int], own: int
+    stream: object, values: Iterable[object], device: tuple[int, int], default: int
 ) -> RunStream:
     """Returns the stream and the GPU of a run.
 
@@ -182,7 +182,7 @@ def choose_run_stream(
             return run_stream
     elif stream is not None:
         return RunStream(device, stream_handle(stream))
-    run_stream = RunStream(device, own)
+    run_stream = RunStream(device, default)
     if (torch := run_stream.torch) is not None:
         for value in values:
             if isinstance(value, torch.Tensor):

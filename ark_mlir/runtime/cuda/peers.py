@@ -161,7 +161,7 @@ class MappedParts:
 
     Args:
         api: the driver API of the own GPU, with its context open.
-        own: the part of this process; None if all parts are imported.
+        exported: the part of this process; None if all parts are imported.
         files: the file descriptors of the parts, in the order of the ranks; None for the own part.
         part: bytes of each part.
 
@@ -169,7 +169,7 @@ class MappedParts:
     """
 
     def __init__(
-        self, api: CudaApi, own: ExportedPart | None, files: Sequence[int | None], part: int
+        self, api: CudaApi, exported: ExportedPart | None, files: Sequence[int | None], part: int
     ) -> None:
         self._api = api
         self._part = part
@@ -183,8 +183,8 @@ class MappedParts:
             for number, file in enumerate(files):
                 address = self.address + number * part
                 if file is None:
-                    assert own is not None
-                    self._map(own.handle, address)
+                    assert exported is not None
+                    self._map(exported.handle, address)
                 else:
                     self._import(file, address)
             api.call("cuMemSetAccess", self.address, total, [_access(api)], 1)

@@ -82,15 +82,18 @@ def link(joined: Bundle) -> list[LinkedRank]:
         )
     lanes = [own_lanes(joined, rank) for rank in range(manifest.ranks)]
     semaphores = _describe(joined, lanes)
-    return [_link_rank(joined, rank, own, semaphores) for rank, own in enumerate(lanes)]
+    return [
+        _link_rank(joined, rank, lanes_of_rank, semaphores)
+        for rank, lanes_of_rank in enumerate(lanes)
+    ]
 
 
 def _describe(joined: Bundle, lanes: list[tuple[int, ...]]) -> list[_Semaphore]:
     """Returns the semaphores with the ranks that wait for them and the counters that they use."""
     tables, manifest = joined.tables, joined.manifest
     rank_of = np.zeros(len(tables.lanes), np.int64)
-    for rank, own in enumerate(lanes):
-        rank_of[list(own)] = rank
+    for rank, lanes_of_rank in enumerate(lanes):
+        rank_of[list(lanes_of_rank)] = rank
     codes, numbers = tables.instructions[:, 0], tables.instructions[:, 1]
     ranks = rank_of[tables.lane_of]
     result: list[_Semaphore] = []
@@ -138,14 +141,14 @@ def _link_rank(
                 entries.append(linked)
                 origins.append(index)
         bounds.append((lane, begin, len(entries)))
-    own = np.array(origins, np.int64)
+    positions = np.array(origins, np.int64)
     linked_tables = Tables(
         instructions=np.reshape(np.array(entries, np.int32), (-1, 4)),
         # Every rank needs a lane. A rank without work gets an empty one.
         lanes=np.array(bounds or [(0, 0, 0)], np.int32),
         tasks=tables.tasks,
         operands=tables.operands,
-        timeline=tables.timeline[own],
+        timeline=tables.timeline[positions],
     )
     part = part_of(joined, rank, rename=False)
     bundle = replace(
@@ -159,7 +162,7 @@ def _link_rank(
         },
         tables=linked_tables,
     )
-    return LinkedRank(bundle, np.array(lanes or (0,), np.int64), own)
+    return LinkedRank(bundle, np.array(lanes or (0,), np.int64), positions)
 
 
 class _FirstLanes:
@@ -204,9 +207,9 @@ def _link_barrier(semaphore: _Semaphore, rank: int, speaks: bool) -> Iterator[_E
     yield (Opcode.WAIT, semaphore.second, len(semaphore.waiters), 0)
 
 
-def _counter_on(gpu: int, own: int, number: int) -> int:
+def _counter_on(gpu: int, home: int, number: int) -> int:
     """Returns the index of a counter on another rank's GPU, counted from the own counters."""
-    return (gpu - own) * RANK_COUNTERS + number
+    return (gpu - home) * RANK_COUNTERS + number
 
 
 def _counters(joined: Bundle, rank: int, semaphores: list[_Semaphore]) -> tuple[Semaphore, ...]:

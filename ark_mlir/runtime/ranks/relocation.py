@@ -115,8 +115,8 @@ def _apart(distances: NDArray[np.int64], unit: int, addresses: PartAddresses) ->
         unit: the unit of the result, in bytes.
         addresses: the addresses of the parts.
     """
-    own = addresses.counters[addresses.rank]
-    apart = np.array([(address - own) // unit for address in addresses.counters], np.int64)
+    base = addresses.counters[addresses.rank]
+    apart = np.array([(address - base) // unit for address in addresses.counters], np.int64)
     return apart[distances + addresses.rank]
 
 

@@ -60,8 +60,8 @@ class _JointRun:
                 op=self.error.op,
                 notes=self.error.notes,
             )
-        who = "" if self.culprit is None else f"rank {self.culprit} failed: "
-        raise RankFailedError(f"rank {rank} cannot continue: {who}{self.error}")
+        subject = "" if self.culprit is None else f"rank {self.culprit} failed: "
+        raise RankFailedError(f"rank {rank} cannot continue: {subject}{self.error}")
 
 
 class RunBarrier:

@@ -96,7 +96,7 @@ def packet(text: bytes, *, magic: bytes = b"ark\x02", flags: int = 0, length: in
 
 
 @pytest.mark.parametrize(
-    ("data", "count", "why"),
+    ("data", "count", "reason"),
     [
         (b"x", 0, "1 bytes that do not begin with a message header"),
         (packet(b"{}", magic=b"ark\x01"), 0, "15 bytes that do not begin with a message header"),
@@ -115,11 +115,11 @@ def packet(text: bytes, *, magic: bytes = b"ark\x02", flags: int = 0, length: in
         (packet(b" " * 70_000), 0, "a datagram of more than 65536 bytes"),
     ],
 )
-def test_damaged_frames(no_leaks: None, pair: Pair, data: bytes, count: int, why: str) -> None:
+def test_damaged_frames(no_leaks: None, pair: Pair, data: bytes, count: int, reason: str) -> None:
     """Each damaged message is rejected with its reason, and no file descriptor stays open."""
     file = frames.as_file(b"{}")
     socket.send_fds(pair[0], [data], [file] * count)
-    with pytest.raises(frames.DamagedFrameError, match=why):
+    with pytest.raises(frames.DamagedFrameError, match=reason):
         frames.receive_frame(pair[1])
     os.close(file)
 
@@ -227,10 +227,10 @@ def test_a_receiver_that_fails(
         errors[link.rank] = error_of(link)
 
     in_threads(*(lambda link=link: talk(link) for link in world))
-    why = "rank 1 can receive no more messages: MemoryError('no more')"
-    assert errors[1] == f"rank 1 cannot continue: {why}"
+    reason = "rank 1 can receive no more messages: MemoryError('no more')"
+    assert errors[1] == f"rank 1 cannot continue: {reason}"
     assert errors[0].startswith("rank 0 cannot continue: rank 1 ")
-    assert errors[0].endswith(why)
+    assert errors[0].endswith(reason)
 
 
 def test_a_message_that_cannot_be_sent(

@@ -273,7 +273,7 @@ def test_a_rank_that_sends_too_early(come: Any, connect: Connect) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "why"),
+    ("answer", "reason"),
     [
         (b"garbage", "rank 0 sent a malformed message: text that is not JSON"),
         (b"{}", "rank 0 sent a malformed message"),
@@ -281,7 +281,7 @@ def test_a_rank_that_sends_too_early(come: Any, connect: Connect) -> None:
         (b'{"problem": "no room"}', "rank 1 cannot continue: no room"),
     ],
 )
-def test_answers_of_rank_0(come: Any, answer: bytes, why: str | None) -> None:
+def test_answers_of_rank_0(come: Any, answer: bytes, reason: str | None) -> None:
     with rendezvous._new_socket() as door:
         door.bind(rendezvous._address(Identity(0, 2, 0, come.job)))
         door.listen()
@@ -293,11 +293,11 @@ def test_answers_of_rank_0(come: Any, answer: bytes, why: str | None) -> None:
         link.send(answer)
         thread.join()
         link.close()
-    if why is None:
+    if reason is None:
         assert results[0].peers == [0]
     else:
         assert isinstance(results[0], ark.RankFailedError)
-        assert str(results[0]).startswith(why)
+        assert str(results[0]).startswith(reason)
 
 
 def test_worlds_too_large_for_the_kernel() -> None:

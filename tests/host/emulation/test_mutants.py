@@ -107,7 +107,7 @@ def test_another_program_may_need_a_shared_barrier() -> None:
 
 
 def test_reasons_are_sentences_about_programs() -> None:
-    for name, why in REASONS.items():
+    for name, reason in REASONS.items():
         is_of_program = any(name.startswith(f"{program}: ") for program in NAMES)
         assert is_of_program != (".mlir)" in name)
-        assert why.endswith(".")
+        assert reason.endswith(".")

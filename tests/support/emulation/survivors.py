@@ -66,7 +66,7 @@ class Score:
         return self.share >= LEAST_CAUGHT and self.is_explained and not self.unused
 
     def __str__(self) -> str:
-        lines = [f"survived: {name}: {why}" for name, why in self.explained.items()]
+        lines = [f"survived: {name}: {reason}" for name, reason in self.explained.items()]
         lines += [f"survived: {name}: no reason known" for name in self.unexplained]
         lines += [f"survived in these programs: {name}" for name in self.undecided]
         lines += [f"did not survive, but has a reason: {name}" for name in self.unused]
