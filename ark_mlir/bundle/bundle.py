@@ -99,7 +99,7 @@ class Bundle:
         write_bundle(path, self.manifest, self.sections)
 
     def encode(self) -> Iterator[Bytes]:
-        """Yields the bytes of the file, in parts."""
+        """Yields the bytes of the file, in blocks."""
         return encode(self.manifest, self.sections, self.where)
 
 
@@ -136,8 +136,8 @@ def write_bundle(
     target = as_path(path, "the file to write")
     bundle = Bundle.from_parts(manifest, sections, where=str(target))
     with replacing(target, private=private) as file:
-        for part in bundle.encode():
-            file.write(part)
+        for block in bundle.encode():
+            file.write(block)
         if durable:
             file.flush()
             os.fsync(file.fileno())

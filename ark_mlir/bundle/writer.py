@@ -11,7 +11,7 @@ from .manifest import Manifest, Section
 
 
 def encode(manifest: Manifest, sections: Mapping[str, memoryview], where: str) -> Iterator[Bytes]:
-    """Yields the bytes of a bundle's file, in parts; messages name the file `where`."""
+    """Yields the bytes of a bundle's file, in blocks; messages name the file `where`."""
     names, views = list(sections), list(sections.values())
     digests = [hashlib.sha256(view).hexdigest() for view in views]
     sizes = [view.nbytes for view in views]

@@ -14,7 +14,7 @@ from ..errors import InvalidUsageError
 from ..targets import Target
 from .bundles import compile_bundle, warn_unless_proven
 from .options import CompileKeywords, CompileOptions
-from .source import load_module, load_part
+from .source import load_module, load_rank_program
 
 if TYPE_CHECKING:
     from ..runtime import Executable, World
@@ -79,10 +79,10 @@ def compile(
 
     options = CompileOptions.make(options, overrides)
     target, options = _name_devices(target, options)
-    if current() is not None and (part := load_part(source)) is not None:
-        from .ranks import compile_part
+    if current() is not None and (program := load_rank_program(source)) is not None:
+        from .ranks import compile_rank
 
-        return compile_part(part, target, options)
+        return compile_rank(program, target, options)
     module = load_module(source)
     warn_unless_proven(module, options, stacklevel=2)
     bundle = compile_bundle(module, target, options)

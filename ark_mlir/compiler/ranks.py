@@ -16,19 +16,19 @@ from ..targets import Target
 from .bundles import compile_bundle, warn_unless_proven
 from .cache import bundle_options, compiler_build
 from .options import CompileOptions
-from .source import Part, bytecode, load_parts
+from .source import RankProgram, bytecode, load_rank_programs
 
 if TYPE_CHECKING:
     from ..distributed import Member, RankExecutable
     from ..distributed.communicator import CollectiveCall
 
-__all__ = ["compile_part"]
+__all__ = ["compile_rank"]
 
 _LONGEST_VALUE = 200
 
 
-def compile_part(
-    part: Part, target: str | Target | None, options: CompileOptions
+def compile_rank(
+    program: RankProgram, target: str | Target | None, options: CompileOptions
 ) -> RankExecutable:
     """Compiles the programs of all ranks together and returns the executable of this rank.
 
@@ -43,32 +43,32 @@ def compile_part(
     devices = options.devices
     # These are the GPUs of one rank or of each, so that no rank compiles for a share of a GPU.
     options = replace(options, devices=None)
-    with member.collective_call(f"compile {part.name!r}") as call:
-        _check_rank(member, part)
+    with member.collective_call(f"compile {program.name!r}") as call:
+        _check_rank(member, program)
         # Every rank warns: the user of a rank may not see the output of another process.
-        warn_unless_proven(part.module, options, stacklevel=3)
-        bundle = _exchange(call, member, part, target, options)
+        warn_unless_proven(program.module, options, stacklevel=3)
+        bundle = _exchange(call, member, program, target, options)
         return member.attach(call, bundle, devices)
 
 
-def _check_rank(member: Member, part: Part) -> None:
-    if (part.rank, part.size) != (member.rank, member.world_size):
+def _check_rank(member: Member, program: RankProgram) -> None:
+    if (program.rank, program.size) != (member.rank, member.world_size):
         raise InvalidUsageError(
-            f"program {part.name!r} is for rank {part.rank} of {part.size}, but this process is "
-            f"rank {member.rank} of {member.world_size}"
+            f"program {program.name!r} is for rank {program.rank} of {program.size}, but this "
+            f"process is rank {member.rank} of {member.world_size}"
         )
 
 
 def _exchange(
     call: CollectiveCall,
     member: Member,
-    part: Part,
+    program: RankProgram,
     target: str | Target | None,
     options: CompileOptions,
 ) -> Bundle:
     request = {"target": str(target), "compiler build": compiler_build()}
     request |= {name: repr(value) for name, value in bundle_options(options).items()}
-    file = as_file(bytecode(part.module))
+    file = as_file(bytecode(program.module))
     try:
         messages = call.all_gather("programs", request, file=file)
         try:
@@ -109,12 +109,12 @@ def _compile_for_all(
     options: CompileOptions,
 ) -> Bundle:
     try:
-        parts = [contents(message.file) for message in messages if message.file is not None]
-        bundle = compile_bundle(load_parts(parts), target, options)
+        programs = [contents(message.file) for message in messages if message.file is not None]
+        bundle = compile_bundle(load_rank_programs(programs), target, options)
     except ArkError as error:
         call.all_gather("bundle", _described(error))
         raise
-    file = as_file(b"".join(bytes(part) for part in bundle.encode()))
+    file = as_file(b"".join(bytes(block) for block in bundle.encode()))
     try:
         call.all_gather("bundle", file=file)
     finally:

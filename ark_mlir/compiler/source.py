@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..typing import Source
 
 
-class Part(NamedTuple):
+class RankProgram(NamedTuple):
     """The program of one rank of several."""
 
     module: ir.Operation
@@ -27,7 +27,7 @@ class Part(NamedTuple):
     size: int
 
 
-def load_part(source: object) -> Part | None:
+def load_rank_program(source: object) -> RankProgram | None:
     """Returns a copy of the program of one rank; None unless `source` has exactly one such program.
 
     Raises the errors of :func:`load_module`.
@@ -41,15 +41,15 @@ def load_part(source: object) -> Part | None:
         return None
     attributes = programs[0].operation.attributes
     name = ir.StringAttr(attributes["sym_name"]).value
-    return Part(module, name, ir.IntegerAttr(attributes["rank"]).value, size)
+    return RankProgram(module, name, ir.IntegerAttr(attributes["rank"]).value, size)
 
 
-def load_parts(parts: Sequence[bytes]) -> ir.Operation:
+def load_rank_programs(programs: Sequence[bytes]) -> ir.Operation:
     """Joins the programs of all ranks, given as bytecode, into one module.
 
     Raises InvalidUsageError, which names both ranks, if they do not fit together.
     """
-    module = _join(parts)
+    module = _join(programs)
     _verify_ranks(module)
     return module
 
@@ -65,7 +65,7 @@ def load_module(source: Source | Sequence[Source]) -> ir.Operation:
         CompileError: the text does not parse or verify.
     """
     if isinstance(source, list | tuple):
-        module = join_modules([_load(part) for part in cast("Sequence[Source]", source)])
+        module = join_modules([_load(each) for each in cast("Sequence[Source]", source)])
     else:
         module = _load(source)
     _verify_ranks(module)

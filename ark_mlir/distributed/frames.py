@@ -225,8 +225,8 @@ def _no_file(data: memoryview, error: OSError) -> DeviceError:
 def contents(file: int) -> bytes:
     """Returns the bytes of a file that came with a message."""
     # The ranks share the offset of the open file, so that each read passes its own.
-    size, parts, done = os.fstat(file).st_size, list[bytes](), 0
-    while done < size and (part := os.pread(file, size - done, done)):
-        parts.append(part)
-        done += len(part)
-    return b"".join(parts)
+    size, blocks, done = os.fstat(file).st_size, list[bytes](), 0
+    while done < size and (block := os.pread(file, size - done, done)):
+        blocks.append(block)
+        done += len(block)
+    return b"".join(blocks)

@@ -237,6 +237,6 @@ def current() -> Member | None:
 
 def _digest(bundle: Bundle) -> str:
     digest = hashlib.sha256()
-    for part in bundle.encode():
-        digest.update(part)
+    for block in bundle.encode():
+        digest.update(block)
     return digest.hexdigest()

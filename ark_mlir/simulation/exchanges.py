@@ -173,9 +173,9 @@ def rank_of_tasks(bundle: Bundle) -> list[int]:
     """
     lanes = rank_of_lanes(bundle)
     ranks = [0] * len(bundle.manifest.tasks)
-    rows: list[list[int]] = bundle.tables.instructions.tolist()
+    entries: list[list[int]] = bundle.tables.instructions.tolist()
     for rank, (_, first, last) in zip(lanes, bundle.tables.lanes.tolist(), strict=True):
-        for code, task, _, _ in rows[first:last]:
+        for code, task, _, _ in entries[first:last]:
             if code == Opcode.RUN:
                 ranks[task] = rank
     return ranks
@@ -184,8 +184,8 @@ def rank_of_tasks(bundle: Bundle) -> list[int]:
 def _items_of_tasks(bundle: Bundle) -> list[list[tuple[int, int, int]]]:
     """Returns the work items of each task: instruction, first vCTA, end."""
     result: list[list[tuple[int, int, int]]] = [[] for _ in bundle.manifest.tasks]
-    rows: list[list[int]] = bundle.tables.instructions.tolist()
-    for index, (code, task, begin, end) in enumerate(rows):
+    entries: list[list[int]] = bundle.tables.instructions.tolist()
+    for index, (code, task, begin, end) in enumerate(entries):
         if code == Opcode.RUN:
             result[task].append((index, begin, end))
     return result

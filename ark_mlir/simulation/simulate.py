@@ -101,8 +101,8 @@ def _durations(bundle: Bundle, costs: Costs | None) -> NDArray[np.float64]:
     durations = bundle.tables.timeline[:, 1].astype(np.float64)
     if costs is None:
         return durations
-    rows: list[list[int]] = bundle.tables.instructions.tolist()
-    for index, (code, task, begin, end) in enumerate(rows):
+    entries: list[list[int]] = bundle.tables.instructions.tolist()
+    for index, (code, task, begin, end) in enumerate(entries):
         cost = costs.tasks.get(bundle.manifest.tasks[task].name) if code == Opcode.RUN else None
         if cost is not None:
             durations[index] = cost.ns * (end - begin)

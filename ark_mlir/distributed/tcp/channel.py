@@ -117,10 +117,10 @@ def _read(link: socket.socket, nbytes: int) -> bytes | None:
     """Returns exactly so many bytes, or None if the other end is closed before the first one."""
     data = bytearray()
     while len(data) < nbytes:
-        part = link.recv(min(nbytes - len(data), 1 << 20))
-        if not part:
+        block = link.recv(min(nbytes - len(data), 1 << 20))
+        if not block:
             if not data:
                 return None
             raise DamagedFrameError("the connection ended within a message")
-        data += part
+        data += block
     return bytes(data)

@@ -36,7 +36,7 @@ _HEADER = struct.Struct("<QQ")
 _NO_FILE = (1 << 64) - 1
 _CLOSE_SECONDS = 2.0
 # The most bytes of a block of a file. Each end holds a whole block in memory.
-_PART = 16 << 20
+_BLOCK = 16 << 20
 
 
 class TcpLinks(Links):
@@ -158,8 +158,8 @@ class _Bridge:
         text = json.dumps(received.message).encode()
         self._channel.send(_HEADER.pack(len(text), nbytes) + text)
         if file is not None:
-            for begin in range(0, nbytes, _PART):
-                self._channel.send(os.pread(file, min(_PART, nbytes - begin), begin))
+            for begin in range(0, nbytes, _BLOCK):
+                self._channel.send(os.pread(file, min(_BLOCK, nbytes - begin), begin))
 
     def _carry_in(self) -> None:
         """Passes the messages of the peer to `Links`, until the peer ends."""
@@ -197,13 +197,13 @@ class _Bridge:
         file = as_file(b"")
         try:
             while nbytes > 0:
-                part = self._channel.receive(_PART)
-                if part is None:
+                block = self._channel.receive(_BLOCK)
+                if block is None:
                     raise DamagedFrameError("the connection ended within a file")
-                if len(part) != min(_PART, nbytes):
-                    raise DamagedFrameError(f"{len(part)} bytes of a file that lacks {nbytes}")
-                append(file, part)
-                nbytes -= len(part)
+                if len(block) != min(_BLOCK, nbytes):
+                    raise DamagedFrameError(f"{len(block)} bytes of a file that lacks {nbytes}")
+                append(file, block)
+                nbytes -= len(block)
         except BaseException:
             os.close(file)
             raise

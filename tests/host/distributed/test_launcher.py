@@ -9,8 +9,8 @@ import pytest
 
 import ark_mlir as ark
 from ark_mlir import knobs
-from ark_mlir.compiler.ranks import compile_part
-from ark_mlir.compiler.source import load_part
+from ark_mlir.compiler.ranks import compile_rank
+from ark_mlir.compiler.source import load_rank_program
 from ark_mlir.distributed.launcher import Identity, is_launched, read_identity
 
 VARIABLES = [name for name in knobs.registry() if not name.startswith(("ARK_", "XDG_"))]
@@ -135,8 +135,8 @@ def test_a_world_of_one() -> None:
 def test_parts_belong_to_ranks() -> None:
     with ark.Program("part", rank=1, world_size=2) as program:
         ark.output("y", ark.all_reduce(ark.input("x", (2,), ark.int32)))
-    part = load_part(program)
-    assert part is not None
-    assert (part.name, part.rank, part.size) == ("part", 1, 2)
+    of_rank = load_rank_program(program)
+    assert of_rank is not None
+    assert (of_rank.name, of_rank.rank, of_rank.size) == ("part", 1, 2)
     with pytest.raises(ark.InvalidUsageError, match=r"not a rank: call ark.distributed.init\(\)"):
-        compile_part(part, "cpu:1", ark.CompileOptions())
+        compile_rank(of_rank, "cpu:1", ark.CompileOptions())

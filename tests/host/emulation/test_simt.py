@@ -100,8 +100,8 @@ def test_a_word_that_its_reader_stores(waits: bool, run: Run) -> None:
   %first = load i32, ptr addrspace(3) %word, align 4
   store i32 %first, ptr %place, align 4
   {"call void @llvm.nvvm.bar.warp.sync(i32 -1)" if waits else ""}
-  %lane = and i32 %thread, 31
-  %leads = icmp eq i32 %lane, 0
+  %thread_of_warp = and i32 %thread, 31
+  %leads = icmp eq i32 %thread_of_warp, 0
   br i1 %leads, label %then, label %end
 then:
   %second = load i32, ptr addrspace(3) %word, align 4

@@ -200,15 +200,18 @@ def _closes(lines: list[str], number: int, is_body: bool) -> bool:
 def _list_variables(lines: list[str]) -> str:
     """Returns a table of the kernel's variables: addresses, bytes, and whether they are
     constant."""
-    rows: list[str] = []
+    entries: list[str] = []
     for found in filter(None, map(_VARIABLE.match, lines)):
         nbytes = size_of(type_of(found["rest"]))
         constant = int(found["kind"] == "constant")
-        rows.append(f"{{ ptr, i64, i64 }} {{ ptr {found['name']}, i64 {nbytes}, i64 {constant} }}")
-    kind = f"[{len(rows)} x {{ ptr, i64, i64 }}]"
-    table = f"[{', '.join(rows)}]" if rows else "zeroinitializer"
+        entries.append(
+            f"{{ ptr, i64, i64 }} {{ ptr {found['name']}, i64 {nbytes}, i64 {constant} }}"
+        )
+    kind = f"[{len(entries)} x {{ ptr, i64, i64 }}]"
+    table = f"[{', '.join(entries)}]" if entries else "zeroinitializer"
     return (
-        f"@simt_variables = constant {kind} {table}\n@simt_num_variables = constant i32 {len(rows)}"
+        f"@simt_variables = constant {kind} {table}\n"
+        f"@simt_num_variables = constant i32 {len(entries)}"
     )
 
 

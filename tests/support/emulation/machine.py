@@ -125,10 +125,10 @@ def launch(library: Any, parts: Sequence[Part], behaviour: Behaviour) -> str:
             address_of(image, "simt_variables"),
             ctypes.c_int32.from_address(address_of(image, "simt_num_variables")).value,
         )
-    rows = [_Part(part.kernel.address, part.context, part.shape.ctas) for part in parts]
+    launched = [_Part(part.kernel.address, part.context, part.shape.ctas) for part in parts]
     failed = library.simt_launch(
-        (_Part * len(rows))(*rows),
-        len(rows),
+        (_Part * len(launched))(*launched),
+        len(launched),
         parts[0].shape.threads,
         max(part.shape.shared_memory for part in parts),
         behaviour.seed,
