@@ -49,20 +49,20 @@ def odd_value(random: Random) -> Any:
 def alter_bytes(random: Random, data: bytearray) -> None:
     """Flips, replaces, cuts, repeats or inserts bytes, one to four times."""
     for _ in range(random.randint(1, 4)):
-        place = random.randint(0, len(data))
+        offset = random.randint(0, len(data))
         kind = random.randrange(6)
-        if kind == 0 and place < len(data):
-            data[place] ^= 1 << random.randrange(8)
+        if kind == 0 and offset < len(data):
+            data[offset] ^= 1 << random.randrange(8)
         elif kind == 1:
-            data[place : place + random.randint(0, 40)] = random.randbytes(random.randint(0, 40))
+            data[offset : offset + random.randint(0, 40)] = random.randbytes(random.randint(0, 40))
         elif kind == 2:
-            del data[place:]
+            del data[offset:]
         elif kind == 3:
-            data[place:place] = data[place : place + random.randint(0, 200)]
+            data[offset:offset] = data[offset : offset + random.randint(0, 200)]
         elif kind == 4:
-            data[place : place + 8] = (odd_integer(random) % (1 << 64)).to_bytes(8, "little")
+            data[offset : offset + 8] = (odd_integer(random) % (1 << 64)).to_bytes(8, "little")
         else:
-            data[place:place] = random.choice(TEXT_PIECES)
+            data[offset:offset] = random.choice(TEXT_PIECES)
 
 
 def alter_json(random: Random, value: Any, keys: Sequence[str]) -> None:

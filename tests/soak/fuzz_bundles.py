@@ -198,15 +198,15 @@ def alter_text(random: Random, base: int) -> bytearray:
     """Alters the manifest's text to invalid JSON, or to JSON that only Python's parser accepts."""
     text = bytearray(TEXTS[base])
     for _ in range(random.randint(1, 2)):
-        place = random.randint(0, len(text))
+        position = random.randint(0, len(text))
         kind = random.randrange(4)
         if kind < 2:
-            text[place : place + random.choice((0, 0, 1, 8))] = random.choice(TEXT_PIECES)
+            text[position : position + random.choice((0, 0, 1, 8))] = random.choice(TEXT_PIECES)
         elif kind == 2:
-            end = place + random.randint(0, 300)
-            text[place:place] = text[place:end]
+            end = position + random.randint(0, 300)
+            text[position:position] = text[position:end]
         else:
-            text[place : place + 1] = bytes([random.randrange(256)])
+            text[position : position + 1] = bytes([random.randrange(256)])
     return sealed(bytes(text), CORPUS[base][1])
 
 
@@ -219,15 +219,15 @@ def alter_tables(random: Random, base: int) -> bytearray:
         row = width * _ROWS[name]
         kind = random.randrange(8)
         if kind < 6 and len(data) >= width:
-            place = random.randrange(len(data) // width) * width
+            position = random.randrange(len(data) // width) * width
             value = odd_integer(random) % (1 << 8 * width)
-            data[place : place + width] = value.to_bytes(width, "little")
+            data[position : position + width] = value.to_bytes(width, "little")
         elif kind == 6:
-            place = random.randint(0, len(data) // row) * row
-            data[place:place] = data[:row] * random.randint(1, 3)
+            position = random.randint(0, len(data) // row) * row
+            data[position:position] = data[:row] * random.randint(1, 3)
         else:
-            place = random.randint(0, len(data))
-            del data[place : place + random.choice((1, row, 2 * row, 1 << 20))]
+            position = random.randint(0, len(data))
+            del data[position : position + random.choice((1, row, 2 * row, 1 << 20))]
         sections[name] = bytes(data)
     return sealed(TEXTS[base], sections)
 
@@ -274,9 +274,11 @@ def alter_kernel(random: Random, base: int) -> bytearray:
         # Program headers and the dynamic section hold the offsets of all other parts.
         table = random.randrange(64, 64 + 56 * 12, 8)
         dynamic = data.find(struct.pack("<qQ", 5, 0)[:8], 0x200)
-        place = random.choice((table, random.randrange(0, 64, 2), dynamic + random.randrange(256)))
+        position = random.choice(
+            (table, random.randrange(0, 64, 2), dynamic + random.randrange(256))
+        )
         value = odd_integer(random) % (1 << 64)
-        data[place : place + 8] = value.to_bytes(8, "little")
+        data[position : position + 8] = value.to_bytes(8, "little")
     else:
         alter_bytes(random, data)
     return sealed(_dump(manifest), {**sections, "kernel": bytes(data)})

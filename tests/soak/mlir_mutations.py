@@ -85,14 +85,14 @@ class Mutator:
         """Returns another token of the same kind: from the text, from the corpus, or from a list of
         odd ones."""
         tokens = tokens_of(text)
-        places = [i for i, (kind, _) in enumerate(tokens) if kind not in ("space", "close")]
-        if not places:
+        indexs = [i for i, (kind, _) in enumerate(tokens) if kind not in ("space", "close")]
+        if not indexs:
             return text
         # Numbers and types are rarer than punctuation, and more likely to reveal errors.
-        telling = [i for i in places if tokens[i][0] in ("number", "shape", "word", "name")]
-        place = random.choice(telling if telling and random.random() < 0.8 else places)
-        kind, old = tokens[place]
-        tokens[place] = (kind, self._other(random, kind, old, tokens))
+        telling = [i for i in indexs if tokens[i][0] in ("number", "shape", "word", "name")]
+        index = random.choice(telling if telling and random.random() < 0.8 else indexs)
+        kind, old = tokens[index]
+        tokens[index] = (kind, self._other(random, kind, old, tokens))
         return "".join(word for _, word in tokens)
 
     def _other(self, random: Random, kind: str, old: str, tokens: list[Token]) -> str:
@@ -136,18 +136,18 @@ class Mutator:
         lines = text.splitlines()
         if not lines:
             return text
-        place, other = random.randrange(len(lines)), random.randrange(len(lines))
+        index, other = random.randrange(len(lines)), random.randrange(len(lines))
         match random.randrange(5):
             case 0:
-                del lines[place]
+                del lines[index]
             case 1:
-                lines.insert(other, lines[place])
+                lines.insert(other, lines[index])
             case 2:
-                lines[place], lines[other] = lines[other], lines[place]
+                lines[index], lines[other] = lines[other], lines[index]
             case 3:
-                lines.insert(place, random.choice(self._lines))
+                lines.insert(index, random.choice(self._lines))
             case _:
-                lines[place] = random.choice(self._lines)
+                lines[index] = random.choice(self._lines)
         return "\n".join(lines) + "\n"
 
     def _group(self, random: Random, text: str) -> str:
@@ -212,23 +212,23 @@ def mutate_bytes(random: Random, data: bytes) -> bytes:
     for _ in range(random.choice((1, 1, 1, 2, 4, 8))):
         if not result:
             break
-        place = random.randrange(len(result))
+        index = random.randrange(len(result))
         match random.randrange(6):
             case 0:
-                result[place] ^= 1 << random.randrange(8)
+                result[index] ^= 1 << random.randrange(8)
             case 1:
-                result[place] = random.choice((0, 1, 2, 0x7F, 0x80, 0xFE, 0xFF))
+                result[index] = random.choice((0, 1, 2, 0x7F, 0x80, 0xFE, 0xFF))
             case 2:
-                del result[place : place + random.choice((1, 1, 2, 8, 64))]
+                del result[index : index + random.choice((1, 1, 2, 8, 64))]
             case 3:
-                result[place:place] = random.randbytes(random.choice((1, 1, 2, 8)))
+                result[index:index] = random.randbytes(random.choice((1, 1, 2, 8)))
             case 4:
                 source = random.randrange(len(result))
                 length = random.choice((1, 2, 4, 8, 32))
-                result[place : place + length] = result[source : source + length]
+                result[index : index + length] = result[source : source + length]
             case _:
                 if random.random() < 0.2:
-                    del result[place:]
+                    del result[index:]
                 else:
-                    result[place] = (result[place] + random.choice((1, 2, 4, -1, -2, -4))) & 0xFF
+                    result[index] = (result[index] + random.choice((1, 2, 4, -1, -2, -4))) & 0xFF
     return bytes(result)

@@ -54,50 +54,50 @@ class RankMutations(Mutations):
     def crossing(self, way: str) -> tuple[int, int] | None:
         """Returns the lane and the position of a random signal to, or wait for, another rank."""
         opposite = {"signal": "wait", "wait": "signal"}[way]
-        places = [
+        sites = [
             (row, index)
             for row, lane in enumerate(self.lanes)
             for index, item in enumerate(lane)
             if item[0] == way and self.ranks_of(item[1], opposite) - {self.rank(row)}
         ]
-        return self.rng.choice(places) if places else None
+        return self.rng.choice(sites) if sites else None
 
     def change_owned(self, accept: Callable[[Operand], bool]) -> bool:
         """Moves an operand to the same offset in the part of another rank."""
-        place = self.operand(accept)
-        if place is None:
+        site = self.operand(accept)
+        if site is None:
             return False
-        operand = self.tasks[place[0]].operands[place[1]]
+        operand = self.tasks[site[0]].operands[site[1]]
         owner = operand.offset // schedules.ROOT_BYTES
         step = (self.other_rank(owner) - owner) * schedules.ROOT_BYTES
-        return self.change_operand(place, offset=operand.offset + step)
+        return self.change_operand(site, offset=operand.offset + step)
 
     # Signals and waits.
 
-    def drop_at(self, place: tuple[int, int] | None) -> bool:
-        if place is None:
+    def drop_at(self, site: tuple[int, int] | None) -> bool:
+        if site is None:
             return False
-        del self.lanes[place[0]][place[1]]
+        del self.lanes[site[0]][site[1]]
         return True
 
     def drop_signal_to_a_rank(self) -> bool:
         """Drops a signal; the semaphore may still expect it."""
-        if (place := self.crossing("signal")) is None:
+        if (site := self.crossing("signal")) is None:
             return False
-        name = self.lanes[place[0]][place[1]][1]
+        name = self.lanes[site[0]][site[1]][1]
         signals = sum(item == ("signal", name) for lane in self.lanes for item in lane)
         if signals == 1 or self.rng.random() < 0.5:
             self.mutant.arrivals[name] = signals
-        return self.drop_at(place)
+        return self.drop_at(site)
 
     def drop_wait_for_a_rank(self) -> bool:
         return self.drop_at(self.crossing("wait"))
 
     def signal_to_the_wrong_rank(self) -> bool:
         """Exchanges the semaphores of two signals for which different ranks wait."""
-        if (place := self.crossing("signal")) is None:
+        if (site := self.crossing("signal")) is None:
             return False
-        own = self.lanes[place[0]][place[1]]
+        own = self.lanes[site[0]][site[1]]
         waiters = self.ranks_of(own[1], "wait")
         others = [
             (row, index)
@@ -108,14 +108,14 @@ class RankMutations(Mutations):
         if not others:
             return False
         row, index = self.rng.choice(others)
-        self.lanes[place[0]][place[1]], self.lanes[row][index] = self.lanes[row][index], own
+        self.lanes[site[0]][site[1]], self.lanes[row][index] = self.lanes[row][index], own
         return True
 
     def wait_for_the_wrong_rank(self) -> bool:
         """Makes a wait name a semaphore that other ranks signal."""
-        if (place := self.crossing("wait")) is None:
+        if (site := self.crossing("wait")) is None:
             return False
-        row, index = place
+        row, index = site
         signallers = self.ranks_of(self.lanes[row][index][1], "signal")
         names = [
             name
@@ -129,9 +129,9 @@ class RankMutations(Mutations):
 
     def signal_by_the_wrong_rank(self) -> bool:
         """Moves a signal to a lane of another rank."""
-        if (place := self.crossing("signal")) is None:
+        if (site := self.crossing("signal")) is None:
             return False
-        row, index = place
+        row, index = site
         item = self.lanes[row].pop(index)
         lane = self.lane_of(self.other_rank(self.rank(row)))
         lane.insert(self.rng.randrange(len(lane) + 1), item)
@@ -172,10 +172,10 @@ class RankMutations(Mutations):
 
     def rank_does_not_meet(self) -> bool:
         """Makes the lanes of a rank pass a barrier as if it were a counter."""
-        if (place := self.item("barrier")) is None:
+        if (site := self.item("barrier")) is None:
             return False
-        name = self.lanes[place[0]][place[1]][1]
-        rank = self.rank(place[0])
+        name = self.lanes[site[0]][site[1]][1]
+        rank = self.rank(site[0])
         ways = self.rng.choice([("signal", "wait"), ("signal",)])
         for row, lane in enumerate(self.lanes):
             if self.rank(row) == rank and ("barrier", name) in lane:
@@ -185,9 +185,9 @@ class RankMutations(Mutations):
 
     def meet_at_a_counter(self) -> bool:
         """Makes a signal and a wait for it on another rank a barrier."""
-        if (place := self.crossing("wait")) is None:
+        if (site := self.crossing("wait")) is None:
             return False
-        name = self.lanes[place[0]][place[1]][1]
+        name = self.lanes[site[0]][site[1]][1]
         for lane in self.lanes:
             lane[:] = [
                 ("barrier", name) if item in (("signal", name), ("wait", name)) else item
@@ -197,18 +197,18 @@ class RankMutations(Mutations):
             self.mutant.program.kinds[name] = "barrier"
         return True
 
-    # Places of work.
+    # Ranks of work items.
 
     def move_to_a_rank(self, accept: Callable[[tuple], bool]) -> bool:
-        places = [
+        sites = [
             (row, index)
             for row, lane in enumerate(self.lanes)
             for index, item in enumerate(lane)
             if item[0] == "run" and accept(item)
         ]
-        if not places:
+        if not sites:
             return False
-        row, index = self.rng.choice(places)
+        row, index = self.rng.choice(sites)
         item = self.lanes[row].pop(index)
         lane = self.lane_of(self.other_rank(self.rank(row)))
         lane.insert(self.rng.randrange(max(1, len(lane))), item)
@@ -246,32 +246,32 @@ class RankMutations(Mutations):
         return self.change_owned(lambda o: not o.writes and o.root == PACKETS)
 
     def touch_state_of_the_wrong_rank(self) -> bool:
-        place = self.operand(lambda o: o.root >= 0)
-        if place is None:
+        site = self.operand(lambda o: o.root >= 0)
+        if site is None:
             return False
-        operand = self.tasks[place[0]].operands[place[1]]
-        return self.change_operand(place, root=self.other_rank(operand.root))
+        operand = self.tasks[site[0]].operands[site[1]]
+        return self.change_operand(site, root=self.other_rank(operand.root))
 
     def cross_the_bound(self) -> bool:
         """Moves an operand so that it begins in the part of one rank and ends in another's."""
-        place = self.operand(lambda o: o.root == ARENA)
-        if place is None:
+        site = self.operand(lambda o: o.root == ARENA)
+        if site is None:
             return False
-        operand = self.tasks[place[0]].operands[place[1]]
+        operand = self.tasks[site[0]].operands[site[1]]
         size = BYTES[operand.dtype]
         bound = schedules.ROOT_BYTES * self.rng.randrange(1, self.mutant.program.ranks)
         return self.change_operand(
-            place, offset=bound - size * self.rng.randint(0, len(operand.span()) // size)
+            site, offset=bound - size * self.rng.randint(0, len(operand.span()) // size)
         )
 
     def other_words(self) -> bool:
         """Sends or receives packets as words of another size."""
-        place = self.operand(lambda o: o.root == PACKETS)
-        if place is None:
+        site = self.operand(lambda o: o.root == PACKETS)
+        if site is None:
             return False
-        operand = self.tasks[place[0]].operands[place[1]]
+        operand = self.tasks[site[0]].operands[site[1]]
         dtype = {"i32": "i64", "i64": "i32"}[operand.dtype]
-        return self.change_operand(place, dtype=dtype)
+        return self.change_operand(site, dtype=dtype)
 
     def stamp_or_do_not(self) -> bool:
         """Declares that a task's rank packets carry no epoch, or that other results carry one."""
@@ -283,10 +283,10 @@ class RankMutations(Mutations):
     def write_over_rank_packets(self) -> bool:
         """Moves a result to the bytes of rank packets."""
         words = [o for task in self.tasks if task.stamps for o in task.operands if o.writes]
-        place = self.operand(lambda o: o.writes and o.root == ARENA and o.dtype != "i64")
-        if place is None or not words:
+        site = self.operand(lambda o: o.writes and o.root == ARENA and o.dtype != "i64")
+        if site is None or not words:
             return False
-        return self.change_operand(place, offset=self.rng.choice(words).offset)
+        return self.change_operand(site, offset=self.rng.choice(words).offset)
 
 
 CLASSES = (

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Mutated schedules: the proof and a check by brute force agree on each of them.
 
-Random programs are synchronised by the compiler. Each schedule is then changed in one place, by a
+Random programs are synchronised by the compiler. Each schedule is then changed at one site, by a
 mutation of each class below, and proven. `brute_force.py` lists the bytes of every vCTA, runs the
 lanes one item at a time, and compares all pairs; it shares no code with the compiler. The proof
 must refuse a schedule that brute force finds wrong, and accept one that it finds correct.
@@ -124,7 +124,7 @@ def stays_inside(task: brute_force.Task, operand: Operand) -> bool:
 
 
 class Mutations:
-    """Each method changes one place of a schedule; it returns False if there is no such place.
+    """Each method changes one site of a schedule; it returns False if there is no such site.
 
     The names of the methods are the classes.
     """
@@ -147,26 +147,26 @@ class Mutations:
 
     def item(self, *kinds: str) -> tuple[int, int] | None:
         """Returns a random lane and the position of an item in it."""
-        places = [
-            (row, place)
+        sites = [
+            (row, site)
             for row, lane in enumerate(self.lanes)
-            for place, item in enumerate(lane)
+            for site, item in enumerate(lane)
             if item[0] in kinds
         ]
-        return self.rng.choice(places) if places else None
+        return self.rng.choice(sites) if sites else None
 
     def operand(self, accept: Callable[[Operand], bool]) -> tuple[int, int] | None:
         """Returns a random task and the number of an operand."""
-        places = [
-            (number, place)
+        sites = [
+            (number, site)
             for number, task in enumerate(self.tasks)
-            for place, operand in enumerate(task.operands)
+            for site, operand in enumerate(task.operands)
             if accept(operand)
         ]
-        return self.rng.choice(places) if places else None
+        return self.rng.choice(sites) if sites else None
 
-    def change_operand(self, place: tuple[int, int], **changes: object) -> bool:
-        number, index = place
+    def change_operand(self, site: tuple[int, int], **changes: object) -> bool:
+        number, index = site
         operands = self.tasks[number].operands
         operands[index] = replace(operands[index], **changes)  # type: ignore[arg-type]
         return True
@@ -174,9 +174,9 @@ class Mutations:
     # Synchronisation.
 
     def drop(self, kind: str) -> bool:
-        if (place := self.item(kind)) is None:
+        if (site := self.item(kind)) is None:
             return False
-        row, index = place
+        row, index = site
         del self.lanes[row][index]
         return True
 
@@ -190,9 +190,9 @@ class Mutations:
         return self.drop("barrier")
 
     def retarget(self, kind: str) -> bool:
-        if (place := self.item(kind)) is None:
+        if (site := self.item(kind)) is None:
             return False
-        row, index = place
+        row, index = site
         name = self.rng.choice(self.mutant.program.semaphores or [self.lanes[row][index][1]])
         changed = name != self.lanes[row][index][1]
         self.lanes[row][index] = (kind, name)
@@ -205,9 +205,9 @@ class Mutations:
         return self.retarget("signal")
 
     def duplicate(self, kind: str) -> bool:
-        if (place := self.item(kind)) is None:
+        if (site := self.item(kind)) is None:
             return False
-        row, index = place
+        row, index = site
         lane = self.lanes[self.rng.randrange(len(self.lanes))] or self.lanes[row]
         lane.insert(self.rng.randrange(len(lane)), self.lanes[row][index])
         return True
@@ -220,9 +220,9 @@ class Mutations:
 
     def delay_signal_or_hasten_wait(self) -> bool:
         """Moves a signal or a wait within its lane."""
-        if (place := self.item("signal", "wait")) is None:
+        if (site := self.item("signal", "wait")) is None:
             return False
-        row, index = place
+        row, index = site
         item = self.lanes[row].pop(index)
         self.lanes[row].insert(self.rng.randrange(len(self.lanes[row]) + 1), item)
         return True
@@ -239,7 +239,7 @@ class Mutations:
         self.mutant.arrivals[name] = signals + self.rng.choice([-1, 1])
         return True
 
-    # Order and place.
+    # Order and lanes.
 
     def swap_neighbours(self) -> bool:
         rows = [lane for lane in self.lanes if len(lane) > 1]
@@ -252,9 +252,9 @@ class Mutations:
 
     def move_run(self) -> bool:
         """Moves a work item to another SM."""
-        if (place := self.item("run")) is None or len(self.lanes) < 2:
+        if (site := self.item("run")) is None or len(self.lanes) < 2:
             return False
-        row, index = place
+        row, index = site
         item = self.lanes[row].pop(index)
         target = self.rng.choice([n for n in range(len(self.lanes)) if n != row])
         lane = self.lanes[target]
@@ -262,9 +262,9 @@ class Mutations:
         return True
 
     def move_run_within_lane(self) -> bool:
-        if (place := self.item("run")) is None:
+        if (site := self.item("run")) is None:
             return False
-        row, index = place
+        row, index = site
         item = self.lanes[row].pop(index)
         self.lanes[row].insert(self.rng.randrange(len(self.lanes[row]) + 1), item)
         return True
@@ -277,9 +277,9 @@ class Mutations:
 
     def shift_range(self) -> bool:
         """Makes a work item begin or end one vCTA earlier or later."""
-        if (place := self.item("run")) is None:
+        if (site := self.item("run")) is None:
             return False
-        row, index = place
+        row, index = site
         kind, task, begin, end = self.lanes[row][index]
         step = self.rng.choice([-1, 1])
         moved = (begin + step, end) if self.rng.random() < 0.5 else (begin, end + step)
@@ -291,52 +291,52 @@ class Mutations:
     # Memory.
 
     def grow_region(self) -> bool:
-        place = self.operand(lambda o: bool(o.sizes) and o.sizes != o.shape)
-        if place is None:
+        site = self.operand(lambda o: bool(o.sizes) and o.sizes != o.shape)
+        if site is None:
             return False
-        operand = self.tasks[place[0]].operands[place[1]]
+        operand = self.tasks[site[0]].operands[site[1]]
         dim = self.rng.choice([d for d, n in enumerate(operand.sizes) if n != operand.shape[d]])
         sizes = list(operand.sizes)
         sizes[dim] = operand.shape[dim]
-        return self.change_operand(place, sizes=sizes)
+        return self.change_operand(site, sizes=sizes)
 
     def shift_region(self) -> bool:
-        place = self.operand(lambda o: bool(o.offsets) and any(n > 1 for n in o.shape))
-        if place is None:
+        site = self.operand(lambda o: bool(o.offsets) and any(n > 1 for n in o.shape))
+        if site is None:
             return False
-        operand = self.tasks[place[0]].operands[place[1]]
+        operand = self.tasks[site[0]].operands[site[1]]
         dim = self.rng.choice([d for d, n in enumerate(operand.shape) if n > 1])
         text, function = operand.offsets[dim]
         offsets = list(operand.offsets)
         offsets[dim] = (f"{text} + 1", lambda index, f=function: f(index) + 1)
-        return self.change_operand(place, offsets=offsets)
+        return self.change_operand(site, offsets=offsets)
 
     def alias_buffer(self) -> bool:
         """Moves an operand to the address of another one."""
-        place = self.operand(lambda o: o.root != PACKETS)
-        if place is None:
+        site = self.operand(lambda o: o.root != PACKETS)
+        if site is None:
             return False
         roots = list(range(len(schedules.argument_names(self.mutant.program))))
         roots += [ARENA] if schedules.uses(self.mutant.program, ARENA) else []
-        return self.change_operand(place, root=self.rng.choice(roots), offset=0)
+        return self.change_operand(site, root=self.rng.choice(roots), offset=0)
 
     def leave_buffer(self) -> bool:
         """Makes a view end behind its buffer."""
-        place = self.operand(lambda o: o.root != PACKETS)
-        if place is None:
+        site = self.operand(lambda o: o.root != PACKETS)
+        if site is None:
             return False
-        operand = self.tasks[place[0]].operands[place[1]]
+        operand = self.tasks[site[0]].operands[site[1]]
         size, span = BYTES[operand.dtype], len(operand.span())
         first = schedules.root_bytes(self.mutant.program, operand.root) - span + size
-        return self.change_operand(place, offset=first + size * self.rng.randrange(3))
+        return self.change_operand(site, offset=first + size * self.rng.randrange(3))
 
     def misalign(self) -> bool:
         """Makes a view begin within an element."""
-        place = self.operand(lambda o: o.root != PACKETS and BYTES[o.dtype] > 1 and o.offset > 0)
-        if place is None:
+        site = self.operand(lambda o: o.root != PACKETS and BYTES[o.dtype] > 1 and o.offset > 0)
+        if site is None:
             return False
-        operand = self.tasks[place[0]].operands[place[1]]
-        return self.change_operand(place, offset=operand.offset - 1)
+        operand = self.tasks[site[0]].operands[site[1]]
+        return self.change_operand(site, offset=operand.offset - 1)
 
     def send_or_receive_other_packets(self) -> bool:
         changed = schedules.mutate_packets(self.rng, self.mutant.program)

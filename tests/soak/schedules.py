@@ -65,8 +65,8 @@ def shuffled(schedule: Schedule, rng: random.Random) -> str:
             lanes[sm].append(f'ark.run "{name}" [{begin}, {end}]')
     longest = max(lanes, key=len)
     if rng.random() < 0.2 and len(longest) > 1:
-        place = rng.randrange(len(longest) - 1)
-        longest[place : place + 2] = reversed(longest[place : place + 2])
+        index = rng.randrange(len(longest) - 1)
+        longest[index : index + 2] = reversed(longest[index : index + 2])
     text = [schedule.before, schedule.header]
     for sm, lane in enumerate(lanes):
         text += [f"ark.lane sms = [{sm}, {sm + 1}] warps = {schedule.warps} {{", *lane, "}"]

@@ -1,6 +1,6 @@
 """Mutations of a bundle's tables, by class; each changes a program in place.
 
-A mutation returns False if the program has no place for it.
+A mutation returns False if the program has no site for it.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import Any
 from table_oracle import BARRIER, RUN, SIGNAL, STOP, WAIT, Program
 
 Mutation = Callable[[Program, random.Random], bool]
-Place = tuple[int, int]
+Site = tuple[int, int]
 
 
-def _find(program: Program, *codes: int) -> list[Place]:
+def _find(program: Program, *codes: int) -> list[Site]:
     return [
         (lane, item)
         for lane, (_, items) in enumerate(program.lanes)
@@ -24,38 +24,38 @@ def _find(program: Program, *codes: int) -> list[Place]:
     ]
 
 
-def _row(program: Program, place: Place) -> list[int]:
-    return program.lanes[place[0]][1][place[1]]
+def _row(program: Program, site: Site) -> list[int]:
+    return program.lanes[site[0]][1][site[1]]
 
 
-def _drop(program: Program, place: Place) -> list[int]:
-    return program.lanes[place[0]][1].pop(place[1])
+def _drop(program: Program, site: Site) -> list[int]:
+    return program.lanes[site[0]][1].pop(site[1])
 
 
 def _set_arrivals(program: Program, semaphore: int, change: int) -> None:
     """Changes the number of arrivals in the tables and in the manifest, so that they still
     agree."""
     program.manifest["semaphores"][semaphore]["arrivals"] += change
-    for place in _find(program, WAIT, BARRIER):
-        row = _row(program, place)
+    for site in _find(program, WAIT, BARRIER):
+        row = _row(program, site)
         if row[1] == semaphore:
             row[2] += change
 
 
 def drop_wait(program: Program, rng: random.Random) -> bool:
     """Removes a wait of a lane."""
-    places = _find(program, WAIT)
-    if places:
-        _drop(program, rng.choice(places))
-    return bool(places)
+    sites = _find(program, WAIT)
+    if sites:
+        _drop(program, rng.choice(sites))
+    return bool(sites)
 
 
 def retarget_wait(program: Program, rng: random.Random) -> bool:
     """Makes a lane wait for another semaphore."""
-    places, semaphores = _find(program, WAIT), program.manifest["semaphores"]
-    if not places or len(semaphores) < 2:
+    sites, semaphores = _find(program, WAIT), program.manifest["semaphores"]
+    if not sites or len(semaphores) < 2:
         return False
-    row = _row(program, rng.choice(places))
+    row = _row(program, rng.choice(sites))
     row[1] = rng.choice([s for s in range(len(semaphores)) if s != row[1]])
     row[2] = semaphores[row[1]]["arrivals"]
     return True
@@ -63,10 +63,10 @@ def retarget_wait(program: Program, rng: random.Random) -> bool:
 
 def drop_signal(program: Program, rng: random.Random) -> bool:
     """Removes a signal; in half of the cases the arrivals are adapted."""
-    places = _find(program, SIGNAL)
-    if not places:
+    sites = _find(program, SIGNAL)
+    if not sites:
         return False
-    row = _drop(program, rng.choice(places))
+    row = _drop(program, rng.choice(sites))
     if rng.random() < 0.5:
         _set_arrivals(program, row[1], -1)
     return True
@@ -75,10 +75,10 @@ def drop_signal(program: Program, rng: random.Random) -> bool:
 def duplicate_signal(program: Program, rng: random.Random) -> bool:
     """Repeats a signal, or signals another semaphore; in half of the cases the arrivals are
     adapted."""
-    places = _find(program, SIGNAL)
-    if not places:
+    sites = _find(program, SIGNAL)
+    if not sites:
         return False
-    row = [*_row(program, rng.choice(places))]
+    row = [*_row(program, rng.choice(sites))]
     items = rng.choice(program.lanes)[1]
     items.insert(rng.randrange(len(items)), row)
     if rng.random() < 0.5:
@@ -87,11 +87,11 @@ def duplicate_signal(program: Program, rng: random.Random) -> bool:
 
 
 def change_arrivals(program: Program, rng: random.Random) -> bool:
-    """Changes the number of arrivals by one in one place."""
+    """Changes the number of arrivals by one at one site."""
     change = rng.choice((-1, 1))
-    places = _find(program, WAIT, BARRIER)
-    if places and rng.random() < 0.5:
-        _row(program, rng.choice(places))[2] += change
+    sites = _find(program, WAIT, BARRIER)
+    if sites and rng.random() < 0.5:
+        _row(program, rng.choice(sites))[2] += change
     else:
         rng.choice(program.manifest["semaphores"])["arrivals"] += change
     return True
@@ -121,12 +121,12 @@ def swap_instructions(program: Program, rng: random.Random) -> bool:
 
 def move_run(program: Program, rng: random.Random) -> bool:
     """Moves a work item to another lane."""
-    places = _find(program, RUN)
-    if not places or len(program.lanes) < 2:
+    sites = _find(program, RUN)
+    if not sites or len(program.lanes) < 2:
         return False
-    place = rng.choice(places)
-    row = _drop(program, place)
-    items = rng.choice([lane for n, (_, lane) in enumerate(program.lanes) if n != place[0]])
+    site = rng.choice(sites)
+    row = _drop(program, site)
+    items = rng.choice([lane for n, (_, lane) in enumerate(program.lanes) if n != site[0]])
     items.insert(rng.randint(0, max(len(items) - 1, 0)), row)
     return True
 
@@ -135,14 +135,14 @@ def shift_range(program: Program, rng: random.Random) -> bool:
     """Changes the range of a work item by one vCTA; in some cases another work item of the task is
     adapted.
     """
-    places = _find(program, RUN)
-    if not places:
+    sites = _find(program, RUN)
+    if not sites:
         return False
-    row = _row(program, rng.choice(places))
+    row = _row(program, rng.choice(sites))
     column, change = rng.choice((2, 3)), rng.choice((-1, 1))
     if rng.random() < 0.7:
-        for place in places:
-            other = _row(program, place)
+        for site in sites:
+            other = _row(program, site)
             if other[1] == row[1] and other[5 - column] == row[column]:
                 other[5 - column] += change
     row[column] += change
@@ -150,12 +150,12 @@ def shift_range(program: Program, rng: random.Random) -> bool:
 
 
 def split_late(program: Program, rng: random.Random) -> bool:
-    """Moves the last vCTA of a work item to another place of its lane."""
-    places = [p for p in _find(program, RUN) if _row(program, p)[3] - _row(program, p)[2] > 1]
-    if not places:
+    """Moves the last vCTA of a work item to another position of its lane."""
+    sites = [p for p in _find(program, RUN) if _row(program, p)[3] - _row(program, p)[2] > 1]
+    if not sites:
         return False
-    place = rng.choice(places)
-    row, items = _row(program, place), program.lanes[place[0]][1]
+    site = rng.choice(sites)
+    row, items = _row(program, site), program.lanes[site[0]][1]
     row[3] -= 1
     items.insert(rng.randrange(len(items)), [RUN, row[1], row[3], row[3] + 1])
     return True
@@ -196,25 +196,25 @@ def change_task(program: Program, rng: random.Random) -> bool:
 
 def drop_barrier(program: Program, rng: random.Random) -> bool:
     """Removes a barrier from one lane or from all lanes."""
-    places = _find(program, BARRIER)
-    if not places:
+    sites = _find(program, BARRIER)
+    if not sites:
         return False
-    semaphore = _row(program, rng.choice(places))[1]
-    ofit = [place for place in places if _row(program, place)[1] == semaphore]
+    semaphore = _row(program, rng.choice(sites))[1]
+    ofit = [site for site in sites if _row(program, site)[1] == semaphore]
     chosen = ofit if rng.random() < 0.3 else [rng.choice(ofit)]
-    for place in sorted(chosen, reverse=True):
-        _drop(program, place)
+    for site in sorted(chosen, reverse=True):
+        _drop(program, site)
     if len(chosen) < len(ofit) and rng.random() < 0.5:
         _set_arrivals(program, semaphore, -1)
     return True
 
 
 def move_barrier(program: Program, rng: random.Random) -> bool:
-    """Moves a barrier to an earlier place of a lane."""
-    places = [place for place in _find(program, BARRIER) if place[1] > 0]
-    if not places:
+    """Moves a barrier to an earlier position of a lane."""
+    sites = [site for site in _find(program, BARRIER) if site[1] > 0]
+    if not sites:
         return False
-    lane, item = rng.choice(places)
+    lane, item = rng.choice(sites)
     items = program.lanes[lane][1]
     items.insert(rng.randrange(item), items.pop(item))
     return True
@@ -234,7 +234,7 @@ def move_lane_bounds(program: Program, rng: random.Random) -> bool:
 
 
 def alias_intermediates(program: Program, rng: random.Random) -> bool:
-    """Moves an intermediate to the place of another one, in the tables and the manifest."""
+    """Moves an intermediate to the offset of another one, in the tables and the manifest."""
     values, first = program.manifest["intermediates"], len(program.manifest["buffers"])
     pairs = [
         (a, b)
@@ -292,10 +292,10 @@ def _change_dimension(operand: dict[str, Any], field: str, dim: int, rng: random
 
 def change_packets(program: Program, rng: random.Random) -> bool:
     """Makes a wait poll other packets or a counter, or a signal of packets add to a counter."""
-    places = [p for p in _find(program, WAIT, SIGNAL) if _row(program, p)[3]]
-    if not places:
+    sites = [p for p in _find(program, WAIT, SIGNAL) if _row(program, p)[3]]
+    if not sites:
         return False
-    row = _row(program, rng.choice(places))
+    row = _row(program, rng.choice(sites))
     if row[0] == SIGNAL or rng.random() < 0.3:
         row[3] = 0
     elif rng.random() < 0.5:
@@ -307,11 +307,11 @@ def change_packets(program: Program, rng: random.Random) -> bool:
 
 def change_stop(program: Program, rng: random.Random) -> bool:
     """Removes, repeats or moves a check of the state that ends a launch."""
-    places = _find(program, STOP)
-    if not places:
+    sites = _find(program, STOP)
+    if not sites:
         return False
-    place = rng.choice(places)
-    row = _row(program, place) if rng.random() < 0.3 else _drop(program, place)
+    site = rng.choice(sites)
+    row = _row(program, site) if rng.random() < 0.3 else _drop(program, site)
     if rng.random() < 0.7:
         items = rng.choice(program.lanes)[1]
         items.insert(rng.randrange(len(items)), [*row])

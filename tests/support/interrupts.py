@@ -1,4 +1,4 @@
-"""KeyboardInterrupt at each place of a call, and the locks that it leaves acquired."""
+"""KeyboardInterrupt at each point of a call, and the locks that it leaves acquired."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ def interrupt_everywhere(work: Callable[[], object], atomic: str = "") -> Iterat
     """Calls `work` repeatedly, and raises KeyboardInterrupt at the return of its first function in
     the first call, of its second function in the second call, and so on, until `work` ends first.
 
-    Python itself raises KeyboardInterrupt at these places, among others. Yields the number of each
-    place after the interrupt. Functions of files whose path contains `atomic`, and functions that
+    Python itself raises KeyboardInterrupt at these points, among others. Yields the number of each
+    point after the interrupt. Functions of files whose path contains `atomic`, and functions that
     they call, stand for code in C and are not interrupted.
     """
-    for place in itertools.count():
+    for point in itertools.count():
         seen = 0
 
-        def profile(frame: FrameType, event: str, argument: Any, place: int = place) -> None:
+        def profile(frame: FrameType, event: str, argument: Any, point: int = point) -> None:
             nonlocal seen
             del argument
             if event in ("return", "c_return") and not (atomic and is_within(frame.f_back, atomic)):
                 seen += 1
-                if seen > place:
+                if seen > point:
                     sys.setprofile(None)
                     raise KeyboardInterrupt
 
@@ -37,7 +37,7 @@ def interrupt_everywhere(work: Callable[[], object], atomic: str = "") -> Iterat
         try:
             work()
         except KeyboardInterrupt:
-            yield place
+            yield point
         else:
             return
         finally:
@@ -51,8 +51,8 @@ def interrupt_runs(
     check: Callable[[Any], object],
     atomic: str = "",
 ) -> int:
-    """Interrupts a run at each place, and checks that its launch has ended; returns the number of
-    places.
+    """Interrupts a run at each point, and checks that its launch has ended; returns the number of
+    points.
 
     Args:
         executable: the program.
@@ -61,14 +61,14 @@ def interrupt_runs(
         check: the same, and checks the results; called after each interrupt.
         atomic: see `interrupt_everywhere`.
     """
-    places = 0
+    points = 0
     with executable.resident() if is_resident else nullcontext(executable) as runs:
         run(runs)
         for _ in interrupt_everywhere(lambda: run(runs), atomic):
             assert not is_pending(executable)
             check(runs)
-            places += 1
-    return places
+            points += 1
+    return points
 
 
 def is_within(frame: FrameType | None, path: str) -> bool:

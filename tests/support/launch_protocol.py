@@ -310,11 +310,11 @@ class Launches:
         iteration = state.gpus[gpu].lanes[number].iteration
         before = ("off", "greet 0", "greet 1", "begin", "work", "stop 0", "stop 1", "arrive")
         for other in GPUS:
-            for place, lane in enumerate(state.gpus[other].lanes):
+            for lane_number, lane in enumerate(state.gpus[other].lanes):
                 if lane.iteration < iteration or (
                     lane.iteration == iteration and lane.step in before
                 ):
-                    return f"GPU {gpu} passes a barrier without lane {place} of GPU {other}"
+                    return f"GPU {gpu} passes a barrier without lane {lane_number} of GPU {other}"
         return ""
 
     def _look(self, state: State, gpu: int, number: int, lane: Lane) -> State:

@@ -11,8 +11,8 @@ import pytest
 
 
 @pytest.fixture
-def place(request: pytest.FixtureRequest) -> Callable[[str], str]:
-    """``place(marker)`` returns ``file:line`` of the line of the test's file that ends in that
+def locate(request: pytest.FixtureRequest) -> Callable[[str], str]:
+    """``locate(marker)`` returns ``file:line`` of the line of the test's file that ends in that
     comment."""
     lines = request.path.read_text(encoding="utf-8").splitlines()
 

@@ -112,8 +112,8 @@ def test_damaged_bytecode(tmp_path: Path) -> None:
     )
     data = _bytecode(text)
     file = tmp_path / "damaged.mlir"
-    for place in range(8, len(data), len(data) // 12):
-        file.write_bytes(data[:place] + bytes([data[place] ^ 0x80]) + data[place + 1 :])
+    for offset in range(8, len(data), len(data) // 12):
+        file.write_bytes(data[:offset] + bytes([data[offset] ^ 0x80]) + data[offset + 1 :])
         with pytest.raises(ark.ArkError):
             ark.compile(file, target="cpu:1")
 

@@ -1,4 +1,4 @@
-"""Invalid MLIR gives one clear error that names the place, and never a crash.
+"""Invalid MLIR gives one clear error that names the location, and never a crash.
 
 Each text is given to the Python API and, if a command takes it, to the command line: exit status 1,
 one message on stderr, no traceback.

@@ -19,7 +19,7 @@ import ark_mlir as ark
 from ark_mlir.targets import resolve
 
 Refused = Callable[..., str]
-Place = Callable[[str], str]
+Locate = Callable[[str], str]
 Edit = Callable[[str], str]
 
 
@@ -162,33 +162,33 @@ def test_the_unchanged_schedule_is_proven(schedule: str) -> None:
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_broken_schedules_raise(name: str, schedule: str, tmp_path: Path, place: Place) -> None:
+def test_broken_schedules_raise(name: str, schedule: str, tmp_path: Path, locate: Locate) -> None:
     change, messages = BROKEN[name]
     path = tmp_path / "broken.mlir"
     path.write_text(change(schedule), encoding="utf-8")
     for use in (ark.compile, ark.compiler.check):
         with pytest.raises(ark.CompileError) as caught:
             use(path)
-        assert_says(str(caught.value), messages, place)
+        assert_says(str(caught.value), messages, locate)
 
 
 @pytest.mark.parametrize(
     "name", ["wait removed", "signal removed", "lanes that wait for each other", "run removed"]
 )
 def test_broken_schedules_on_the_command_line(
-    name: str, schedule: str, refused: Refused, place: Place
+    name: str, schedule: str, refused: Refused, locate: Locate
 ) -> None:
     change, messages = BROKEN[name]
     Path("broken.mlir").write_text(change(schedule), encoding="utf-8")
-    assert_says(refused("check", "broken.mlir"), messages, place)
-    assert_says(refused("compile", "broken.mlir", "-o", "o.arkbin"), messages, place)
+    assert_says(refused("check", "broken.mlir"), messages, locate)
+    assert_says(refused("compile", "broken.mlir", "-o", "o.arkbin"), messages, locate)
     assert not Path("o.arkbin").exists()
 
 
-def assert_says(error: str, messages: list[str], place: Place) -> None:
-    places = {name: place(name) for name in ("up", "down", "scores")}
+def assert_says(error: str, messages: list[str], locate: Locate) -> None:
+    locates = {name: locate(name) for name in ("up", "down", "scores")}
     for message in messages:
-        assert message.format(**places) in error
+        assert message.format(**locates) in error
 
 
 @pytest.mark.parametrize("stage", ["kernel", "target"])
@@ -230,9 +230,9 @@ def test_bodies_are_checked_at_every_stage_with_buffers(stage: str, schedule: st
     ],
 )
 def test_invalid_grids_raise(
-    change: Edit, schedule: str, compile_with_little_memory: Refused, place: Place
+    change: Edit, schedule: str, compile_with_little_memory: Refused, locate: Locate
 ) -> None:
-    assert place("up") in compile_with_little_memory(change(schedule))
+    assert locate("up") in compile_with_little_memory(change(schedule))
 
 
 def test_a_target_of_too_many_sms_raises(compile_with_little_memory: Refused) -> None:

@@ -1,4 +1,4 @@
-"""Invalid programs and options give one clear error that names the place.
+"""Invalid programs and options give one clear error that names the location.
 
 Each program or option is given to the Python API and, if a command takes it, to the command line:
 exit status 1, one message on stderr, no traceback.
@@ -18,7 +18,7 @@ pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
 import ark_mlir as ark
 
 Refused = Callable[..., str]
-Place = Callable[[str], str]
+Locate = Callable[[str], str]
 
 T = "tensor<4x8xf32>"
 GOOD = (
@@ -30,32 +30,32 @@ GOOD = (
 # -- Python programs ------------------------------------------------------------------------------
 
 
-def test_shapes_that_differ(place: Place) -> None:
+def test_shapes_that_differ(locate: Locate) -> None:
     with ark.Program("p"):
         x = ark.input("x", (4, 8), ark.fp32)
         with pytest.raises(
             ark.InvalidUsageError, match=r"ark\.matmul: contracted extents"
         ) as caught:
             ark.matmul(x, x)  # matmul
-        assert place("matmul") in str(caught.value)
+        assert locate("matmul") in str(caught.value)
         with pytest.raises(ark.InvalidUsageError, match=r"ark\.add: ") as caught:
             _ = x + ark.input("z", (4, 7), ark.fp32)  # add
-        assert place("add") in str(caught.value)
+        assert locate("add") in str(caught.value)
         ark.output("y", x)
 
 
-def test_dtypes_that_differ(place: Place) -> None:
+def test_dtypes_that_differ(locate: Locate) -> None:
     with ark.Program("p"):
         x = ark.input("x", (4, 8), ark.fp32)
         with pytest.raises(ark.InvalidUsageError, match=r"ark\.matmul: ") as caught:
             ark.matmul(x, ark.input("w", (8, 4), ark.bf16))  # dtypes
-        assert place("dtypes") in str(caught.value)
+        assert locate("dtypes") in str(caught.value)
         with pytest.raises(ark.InvalidUsageError) as caught:
             ark.input("u", (4,), "float33")  # dtype
-        assert place("dtype") in str(caught.value)
+        assert locate("dtype") in str(caught.value)
         with pytest.raises(ark.InvalidUsageError, match=r"ark\.embedding: ") as caught:
             ark.embedding(x, x)  # indices
-        assert place("indices") in str(caught.value)
+        assert locate("indices") in str(caught.value)
         ark.output("y", x)
 
 
@@ -63,12 +63,12 @@ def test_dtypes_that_differ(place: Place) -> None:
     "extent",
     [float("nan"), float("inf"), 2.5, 2.0, -1, "4", None, True, 2**63, 2**62, np.float32(4)],
 )
-def test_extents_that_are_not_counts_raise(extent: Any, place: Place) -> None:
+def test_extents_that_are_not_counts_raise(extent: Any, locate: Locate) -> None:
     for make in (ark.input, ark.parameter, ark.state):
         with ark.Program("p"):
             with pytest.raises(ark.InvalidUsageError, match=r"shape") as caught:
                 make("x", (extent, 4), ark.fp32)  # extent
-            assert place("extent") in str(caught.value)
+            assert locate("extent") in str(caught.value)
             x = ark.input("z", (4, 4), ark.fp32)
             if extent != -1:
                 with pytest.raises(ark.InvalidUsageError, match=r"shape|extent"):
@@ -76,18 +76,18 @@ def test_extents_that_are_not_counts_raise(extent: Any, place: Place) -> None:
             ark.output("y", x)
 
 
-def test_a_tensor_larger_than_the_address_space_raises(place: Place) -> None:
+def test_a_tensor_larger_than_the_address_space_raises(locate: Locate) -> None:
     with ark.Program("p"):
         with pytest.raises(ark.InvalidUsageError, match="takes 1152921504606846976 bytes") as e:
             ark.input("x", (2**58,), ark.fp32)  # bytes
-        assert place("bytes") in str(e.value)
+        assert locate("bytes") in str(e.value)
         ark.output("y", ark.zeros((1,), ark.fp32))
 
 
-def test_a_program_that_is_not_closed(place: Place) -> None:
+def test_a_program_that_is_not_closed(locate: Locate) -> None:
     with pytest.raises(ark.InvalidUsageError, match="its with block completes it") as caught:
         ark.compile(ark.Program("p"), target="cpu:1")  # open
-    assert place("open") in str(caught.value)
+    assert locate("open") in str(caught.value)
 
 
 def test_an_unknown_op_raises() -> None:

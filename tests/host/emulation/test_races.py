@@ -49,16 +49,16 @@ def failures(library: Path, tmp_path: Path) -> Failures:
     return collect
 
 
-def load(place: str, kind: str, to: str = "loaded") -> str:
-    return f"  %{to} = load {kind}, {_pointer(place)}, align {_alignment(kind)}"
+def load(address: str, kind: str, to: str = "loaded") -> str:
+    return f"  %{to} = load {kind}, {_pointer(address)}, align {_alignment(kind)}"
 
 
-def store(place: str, kind: str, value: str = "%number") -> str:
-    return f"  store {kind} {value}, {_pointer(place)}, align {_alignment(kind)}"
+def store(address: str, kind: str, value: str = "%number") -> str:
+    return f"  store {kind} {value}, {_pointer(address)}, align {_alignment(kind)}"
 
 
-def _pointer(place: str) -> str:
-    return f"ptr addrspace(3) %{place}" if place.endswith("shared") else f"ptr %{place}"
+def _pointer(address: str) -> str:
+    return f"ptr addrspace(3) %{address}" if address.endswith("shared") else f"ptr %{address}"
 
 
 def _alignment(kind: str) -> int:
@@ -125,9 +125,9 @@ def test_two_stores(space: str, waits: bool, kind: str, failures: Failures) -> N
 @pytest.mark.parametrize("space", ["global", "shared"])
 def test_neighbours_in_a_word(space: str, kind: str, failures: Failures) -> None:
     """Each thread reads and changes its own part of a word."""
-    place = f"own.{space}"
+    address = f"own.{space}"
     sum_of_both = f"  %sum = add {kind} %loaded, %number"
-    lines = [store(place, kind), load(place, kind), sum_of_both, store(place, kind, "%sum")]
+    lines = [store(address, kind), load(address, kind), sum_of_both, store(address, kind, "%sum")]
     assert failures("\n".join(lines), kind, WITHIN) == {""}
 
 
@@ -174,8 +174,8 @@ def test_a_store_while_a_copy_reads(waits: bool, failures: Failures) -> None:
   %row = and i32 %other, -4
   %source = getelementptr i32, ptr %words, i32 %row
   %target = getelementptr i32, ptr addrspace(3) @ark_shared_memory, i32 %row
-  %place = and i32 %thread, 3
-  %leads = icmp eq i32 %place, 0
+  %remainder = and i32 %thread, 3
+  %leads = icmp eq i32 %remainder, 0
   br i1 %leads, label %copy, label %copied
 copy:
   call void {copy}(ptr addrspace(3) %target, ptr addrspace(1) %source)
@@ -212,8 +212,8 @@ declare void @llvm.nvvm.wgmma.commit_group.sync.aligned()
 declare void @llvm.nvvm.wgmma.wait_group.sync.aligned(i64)
 define ptx_kernel void @ark_kernel(ptr %words) {
   %thread = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
-  %place = mul i32 %thread, 16
-  %part = getelementptr i8, ptr addrspace(3) @ark_shared_memory, i32 %place
+  %offset = mul i32 %thread, 16
+  %part = getelementptr i8, ptr addrspace(3) @ark_shared_memory, i32 %offset
   store <8 x bfloat> splat (bfloat 1.0), ptr addrspace(3) %part, align 16
   call void @llvm.nvvm.fence.proxy.async.shared_cta()
   BARRIER

@@ -81,7 +81,7 @@ class Site:
         order: the memory order of an atomic access: relaxed, acquire, release, acq_rel; else empty.
         scope: the scope of an atomic access: cta, gpu, sys; else empty.
         line: the line of the kernel's text, from 0 on.
-        place: the function of the kernel's text, or the op, to which the instruction belongs.
+        origin: the function of the kernel's text, or the op, to which the instruction belongs.
         closes: True for the last instruction of a task's body.
     """
 
@@ -90,7 +90,7 @@ class Site:
     order: str = ""
     scope: str = ""
     line: int = 0
-    place: str = ""
+    origin: str = ""
     closes: bool = False
 
 
@@ -109,31 +109,31 @@ class Lowered:
 
 @dataclass
 class _State:
-    places: dict[int, str]
+    origins: dict[int, str]
     accesses: AccessFunctions
     sites: list[Site] = field(default_factory=list[Site])
     functions: dict[tuple[object, ...], str] = field(default_factory=dict[tuple[object, ...], str])
     line: int = 0
-    place: str = ""
+    origin: str = ""
     closes: bool = False
 
     def new_site(self, name: str, order: str = "", scope: str = "") -> int:
-        site = Site(len(self.sites), name, order, scope, self.line, self.place, self.closes)
+        site = Site(len(self.sites), name, order, scope, self.line, self.origin, self.closes)
         self.sites.append(site)
         return site.number
 
 
-def lower(text: str, places: Sequence[SourceLine] = (), races: bool = True) -> Lowered:
+def lower(text: str, origins: Sequence[SourceLine] = (), races: bool = True) -> Lowered:
     """Returns the IR for the host.
 
     Args:
         text: the LLVM IR of the kernel.
-        places: the functions and ops for which lines of the debug information stand.
+        origins: the functions and ops for which lines of the debug information stand.
         races: True to look for accesses to shared memory that nothing orders, which takes time.
 
     Raises ValueError if LLVM's translation to PTX would drop the order of an access to memory.
     """
-    locations = _find_locations(text, places)
+    locations = _find_locations(text, origins)
     text = re.sub(r"^target .*\n", "", text, flags=re.MULTILINE)
     text = re.sub(r"^declare .*@llvm\.nvvm\..*\n", "", text, flags=re.MULTILINE)
     text = re.sub(r"^!llvm\.dbg\.cu = .*\n", "", text, flags=re.MULTILINE)
@@ -152,7 +152,7 @@ def lower(text: str, places: Sequence[SourceLine] = (), races: bool = True) -> L
     for state.line, line in enumerate(lines):
         if line.lstrip().startswith("#dbg_"):
             continue
-        state.place = _place_of(line, state.places)
+        state.origin = _origin_of(line, state.origins)
         if line.startswith("define "):
             is_body = _BODY.match(line) is not None
             sums = _find_sums(lines[state.line : lines.index("}", state.line)])
@@ -164,21 +164,21 @@ def lower(text: str, places: Sequence[SourceLine] = (), races: bool = True) -> L
     return Lowered("\n".join(parts), state.sites)
 
 
-def _find_locations(text: str, places: Sequence[SourceLine]) -> dict[int, str]:
+def _find_locations(text: str, origins: Sequence[SourceLine]) -> dict[int, str]:
     """Returns the debug locations by their numbers."""
     locations = {int(found[1]): int(found[2]) for found in _LOCATION.finditer(text)}
     return {
-        n: _describe(places[line - 1]) for n, line in locations.items() if 0 < line <= len(places)
+        n: _describe(origins[line - 1]) for n, line in locations.items() if 0 < line <= len(origins)
     }
 
 
-def _describe(place: SourceLine) -> str:
-    return f"{place.name} ({place.file}:{place.line})" if place.file else place.name
+def _describe(origin: SourceLine) -> str:
+    return f"{origin.name} ({origin.file}:{origin.line})" if origin.file else origin.name
 
 
-def _place_of(line: str, places: dict[int, str]) -> str:
+def _origin_of(line: str, origins: dict[int, str]) -> str:
     found = _PLACE.search(line)
-    return places.get(int(found[1]), "") if found else ""
+    return origins.get(int(found[1]), "") if found else ""
 
 
 def _closes(lines: list[str], number: int, is_body: bool) -> bool:

@@ -144,8 +144,8 @@ def _describe(sites: list[Site], failure: str) -> str:
     if not mark:
         return failure
     site = sites[int(number.rstrip("]"))]
-    place = f" of {site.place}" if site.place else ""
-    return f"{before} ({site.name} at line {site.line + 1} of the kernel{place})"
+    origin = f" of {site.origin}" if site.origin else ""
+    return f"{before} ({site.name} at line {site.line + 1} of the kernel{origin})"
 
 
 class _Together:

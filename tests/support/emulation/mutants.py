@@ -53,9 +53,9 @@ _RULES: list[tuple[str, list[Mutation]]] = [
 _MOST_TWINS = 4
 # Functions with one instruction each, whose copies in a kernel are mutated together.
 _PRIMITIVES = re.compile(r"Cuda(Kernel|PeerRanks)\.mlir")
-# The last instruction of each body, which the lowering writes at one place.
+# The last instruction of each body, which the lowering writes at one origin.
 _CLOSING = "at the end of bodies"
-# The folder and line of a place, which change more often than the place.
+# The folder and line of an origin, which change more often than its name.
 _POSITION = re.compile(r" \((?:.*/)?(?P<file>[^/:]+):\d+\)$")
 # Parts of the text that all kernels contain.
 _TEXTS_OF_KERNELS = re.compile(r"\((?P<file>\w+\.mlir):\d+\)$")
@@ -116,7 +116,7 @@ def list_mutants(sites: Iterable[Site]) -> list[Mutant]:
         name = _name_of(site)
         if site.closes and site.name.startswith("bar"):
             name = f"{site.name} {_CLOSING}"
-        elif not _PRIMITIVES.search(site.place):
+        elif not _PRIMITIVES.search(site.origin):
             counts[name] += 1
             name += f", number {counts[name]}"
         groups.setdefault(name, []).append(site)
@@ -125,7 +125,7 @@ def list_mutants(sites: Iterable[Site]) -> list[Mutant]:
             f"{name}: {_TEXTS[mutation]}",
             tuple(site.number for site in group),
             mutation,
-            name.endswith(_CLOSING) or _TEXTS_OF_KERNELS.search(group[0].place) is not None,
+            name.endswith(_CLOSING) or _TEXTS_OF_KERNELS.search(group[0].origin) is not None,
         )
         for name, group in groups.items()
         for mutation in _mutations_of(group[0])
@@ -134,8 +134,8 @@ def list_mutants(sites: Iterable[Site]) -> list[Mutant]:
 
 def _name_of(site: Site) -> str:
     ordered = f".{site.order}.{site.scope}" if site.order else ""
-    place = _POSITION.sub(r" (\g<file>)", site.place)
-    return f"{site.name}{ordered}" + (f" of {place}" if place else "")
+    origin = _POSITION.sub(r" (\g<file>)", site.origin)
+    return f"{site.name}{ordered}" + (f" of {origin}" if origin else "")
 
 
 def _mutations_of(site: Site) -> list[Mutation]:

@@ -10,10 +10,10 @@ _OPEN, _CLOSE = "([{<", ")]}>"
 def arguments(rest: str) -> str:
     """Returns the text before the parenthesis that closes a call."""
     depth = 1
-    for place, letter in enumerate(rest):
+    for index, letter in enumerate(rest):
         depth += (letter in _OPEN) - (letter in _CLOSE)
         if depth == 0:
-            return rest[:place]
+            return rest[:index]
     raise ValueError(f"no end of the arguments: {rest}")
 
 
@@ -43,10 +43,10 @@ def type_of(operand: str) -> str:
     """
     if operand[0] in _OPEN:
         depth = 0
-        for place, letter in enumerate(operand):
+        for index, letter in enumerate(operand):
             depth += (letter in _OPEN) - (letter in _CLOSE)
             if depth == 0:
-                return operand[: place + 1]
+                return operand[: index + 1]
     found = re.match(r"\w+", operand)
     assert found, operand
     return found[0]
