@@ -36,6 +36,16 @@ REPLACED = {
     r"\b(warp|quad)('s)? lanes?\b|\boddLanes\b|other lanes than": "thread of a warp",
     r"\badd(Parts)\b|kMaxPartsBytes|kPartsPerRow|copiedPart": "partial sums, copies",
 }
+# The same for sources of Python and for pages.
+REPLACED_IN_PYTHON = {
+    r"\b([Hh]ands?|[Hh]anded|[Hh]anding) over\b": "hand off, hand-off",
+    r"(?i)\b(im)?patien(ce|t)\b": "timeout, time limit",
+    r"\bsettled?\b|_settle\b": "synchronize, converge; the noun of what is released or exchanged",
+    r"\b[Ss]harers?\b": "borrower",
+    r"\bself\._?what\b|[(,] ?what: |\bfor what(, \w+)? in\b": "label, name, title",
+    r"\b(RUNS_ALONE|runs_alone|left_alone|_alone\(\))": "exclusive; the noun",
+    r"\b(Member|Communicator)\.turn\b|\bTurn\b\(|_turns?\b(?<!in_turn)": "collective call; shard",
+}
 # Folders in which an index or a position of an element is meant, and never a place.
 INDICES = ("ark_mlir/models", "ark_mlir/pytorch")
 PLACE = r"\bplaces\b|_places?\b|(?<!in )\bplace\b(?=\s*[\[\](),=.]| (?:for|in|if)\b)"
@@ -90,6 +100,12 @@ def find_words(pattern: str, paths: list[Path]) -> list[str]:
 @pytest.mark.parametrize("pattern", REPLACED)
 def test_replaced_words(pattern: str) -> None:
     assert find_words(pattern, FILES) == [], f"use instead: {REPLACED[pattern]}"
+
+
+@pytest.mark.parametrize("pattern", REPLACED_IN_PYTHON)
+def test_replaced_words_in_python(pattern: str) -> None:
+    paths = [path for path in FILES if path.suffix in (".py", ".md")]
+    assert find_words(pattern, paths) == [], f"use instead: {REPLACED_IN_PYTHON[pattern]}"
 
 
 def test_threads_of_a_warp_are_no_lanes() -> None:

@@ -143,7 +143,7 @@ def test_more_lanes_than_cores(make: Make) -> None:
         assert executable.run(n=value, iterations=3)["y"].tolist() == [value] * lanes
 
 
-def test_three_threads_take_turns(
+def test_runs_of_three_threads_exclude_each_other(
     add: Executable, x: Array, in_threads: Callable[..., None]
 ) -> None:
     def work(scale: int) -> None:
