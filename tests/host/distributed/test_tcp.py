@@ -213,8 +213,8 @@ def test_all_ranks_find_each_other(connect_all: ConnectAll, size: int) -> None:
 def test_a_file_of_any_size(
     connect_all: ConnectAll, monkeypatch: pytest.MonkeyPatch, nbytes: int
 ) -> None:
-    """A file longer than a part comes in several messages of the channel, and then the next one."""
-    monkeypatch.setattr(tcp_links, "_PART", 1000)
+    """A file longer than a block comes in several messages of the channel; another one follows."""
+    monkeypatch.setattr(tcp_links, "_BLOCK", 1000)
     sent: list[int] = []
     send = Channel.send
 
@@ -251,7 +251,7 @@ def test_a_file_of_any_size(
 def test_a_file_whose_parts_are_wrong(
     monkeypatch: pytest.MonkeyPatch, parts: list[bytes], failure: str
 ) -> None:
-    monkeypatch.setattr(tcp_links, "_PART", 1000)
+    monkeypatch.setattr(tcp_links, "_BLOCK", 1000)
     first, second = pair()
     links = TcpLinks(1, {0: second}, {0: "1"}, timeout=60)
     text = b"{}"
