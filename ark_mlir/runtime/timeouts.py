@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..bundle import Bundle
 
 # A wait lasts as long as the awaited work, and several times longer on a busy machine.
-_PATIENCE = 50
+_LIMIT_FACTOR = 50
 _FLOPS_PER_NS = 20
 _BYTES_PER_NS = 5
 _MAX_TIMEOUT_NS = 1 << 62
@@ -41,7 +41,7 @@ class WaitTimeout:
         seconds = backend_info(backend).wait_seconds
         if seconds is None:
             seconds = knobs.TIMEOUT.default
-        return max(seconds, _PATIENCE * self._expected_ns() / 1e9)
+        return max(seconds, _LIMIT_FACTOR * self._expected_ns() / 1e9)
 
     def _expected_ns(self) -> float:
         crowding = 1.0

@@ -118,6 +118,6 @@ def _ticks(low: float, high: float) -> list[float]:
     if span <= 0:
         return [low]
     unit = 10.0 ** math.floor(math.log10(span))
-    step = next(s * unit for s in (0.1, 0.2, 0.5, 1.0) if span / (s * unit) <= 9)
+    step = next(s * unit for s in (0.1, 0.2, 0.5, 1.0, 2.0) if span / (s * unit) <= 9)
     begin = math.ceil(low / step)
     return [round(n * step, 12) for n in range(begin, math.floor(high / step) + 1)]

@@ -43,8 +43,8 @@ static void buildTraced(func::FuncOp function, bool trace) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Builds the body of @ark_execute_work_item: a switch over the task bodies. Each case calls
-/// one body with memrefs for its entries of the operand table.
+/// Builds the body of @ark_execute_work_item: a switch over the task bodies.
+/// Each case calls one body with memrefs for its entries of the operand table.
 class DispatchBuilder {
 public:
   DispatchBuilder(func::FuncOp run, SymbolTable &symbols)

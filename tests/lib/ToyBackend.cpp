@@ -16,6 +16,7 @@
 #include "mlir/Conversion/ConvertToLLVM/ToLLVMPass.h"
 #include "mlir/Conversion/GPUToLLVMSPV/GPUToLLVMSPVPass.h"
 #include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Transforms/Passes.h"
 
 #include "passes/kernel/KernelTexts.h.inc"
@@ -40,8 +41,10 @@ static void buildToyLowering(OpPassManager &pm, int64_t threads,
   OpPassManager &gpuModule = pm.nest<gpu::GPUModuleOp>();
   ConvertGpuOpsToLLVMSPVOpsOptions gpuOps;
   gpuOps.use64bitIndex = true;
-  gpuModule.addPass(createConvertGpuOpsToLLVMSPVOps(gpuOps));
+  // Runs first, because the conversion of GPU ops would move memrefs to an
+  // address space for global memory.
   gpuModule.addPass(createConvertToLLVMPass());
+  gpuModule.addPass(createConvertGpuOpsToLLVMSPVOps(gpuOps));
   gpuModule.addPass(createReconcileUnrealizedCastsPass());
   gpuModule.addPass(createCanonicalizerPass());
 }
@@ -82,6 +85,15 @@ public:
   }
   void describeModule(gpu::GPUModuleOp, TargetAttr) const override {}
   bool needsModuleTargets() const override { return false; }
+  /// States the size of warps, which the conversion of shuffles requires.
+  void describeFunctions(gpu::GPUModuleOp gpuModule,
+                         gpu::GPUFuncOp) const override {
+    Builder builder(gpuModule.getContext());
+    for (auto function : gpuModule.getOps<func::FuncOp>())
+      if (!function.isExternal())
+        function->setAttr("intel_reqd_sub_group_size",
+                          builder.getI32IntegerAttr(kToyWarpSize));
+  }
 
   Value createOpaqueNumber(OpBuilder &builder, Location loc,
                            Value number) const override {

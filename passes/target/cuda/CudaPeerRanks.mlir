@@ -127,7 +127,7 @@ func.func private @ark_sync_ranks(%context: !llvm.ptr, %lane: i64) {
 func.func private @ark_sync_ranks_as_leader(%context: !llvm.ptr, %lane: i64, %ranks: i64) {
   %zero = arith.constant 0 : i64
   %one = arith.constant 1 : i64
-  %patience = arith.constant kBeginPatience : i64
+  %limit_factor = arith.constant kBeginLimitFactor : i64
   %missing_rank = arith.constant kAbortPeers : i64
   %table_field = llvm.getelementptr %context[kBegun] : (!llvm.ptr) -> !llvm.ptr, i64
   %table = llvm.load %table_field : !llvm.ptr -> !llvm.ptr
@@ -135,7 +135,7 @@ func.func private @ark_sync_ranks_as_leader(%context: !llvm.ptr, %lane: i64, %ra
   %report = llvm.load %report_field : !llvm.ptr -> !llvm.ptr
   %timeout_field = llvm.getelementptr %context[kTimeout] : (!llvm.ptr) -> !llvm.ptr, i64
   %timeout = llvm.load %timeout_field : !llvm.ptr -> i64
-  %limit = arith.muli %timeout, %patience : i64
+  %limit = arith.muli %timeout, %limit_factor : i64
   %epoch = func.call @ark_launch_epoch(%context) : (!llvm.ptr) -> i64
   %iteration = arith.addi %epoch, %one : i64
   %begin = func.call @ark_now() : () -> i64

@@ -208,6 +208,13 @@ def test_wrong_uses() -> None:
             ark.training.Loop(steps=0)
 
 
+@pytest.mark.parametrize("span", [0.0097, 0.95, 1.0, 9.0, 9.99, 1e5])
+def test_a_curve_has_a_few_round_losses(span: float, tmp_path: Path) -> None:
+    path = tmp_path / "loss.html"
+    ark.training.write_curve(path, [2.0 + span, 2.0])
+    assert 4 <= path.read_text().count('class="grid"/>') <= 11
+
+
 def test_a_curve(trainer: Any, tmp_path: Path) -> None:
     trainer.run(5)
     trainer.plot(tmp_path / "loss.html")

@@ -1,8 +1,9 @@
-// A toy GPU on the host. A CTA is a thread of the host, and its threads are fibers of that thread.
-// Warps have 16 threads.
+// A toy GPU on the host. A CTA is a thread of the host, and its threads are
+// fibers of that thread. Warps have 16 threads.
 //
-// A kernel is compiled for the host. Its entry is `toy_kernel`; its instructions are the functions
-// of this file, with the names that MLIR's conversion of GPU ops to SPIR-V calls.
+// A kernel is compiled for the host. Its entry is `toy_kernel`; its
+// instructions are the functions of this file, with the names that MLIR's
+// conversion of GPU ops to SPIR-V calls.
 
 #include <algorithm>
 #include <cstdint>
@@ -63,9 +64,7 @@ void runFiber() {
   cta->fibers[cta->current].ended = true;
 }
 
-void Cta::yield() {
-  swapcontext(&fibers[current].context, &scheduler);
-}
+void Cta::yield() { swapcontext(&fibers[current].context, &scheduler); }
 
 void Cta::run() {
   cta = this;
@@ -76,15 +75,18 @@ void Cta::run() {
     fiber.context.uc_link = &scheduler;
     makecontext(&fiber.context, runFiber, 0);
   }
-  while (!std::all_of(fibers.begin(), fibers.end(), [](Fiber &fiber) { return fiber.ended; }))
+  while (!std::all_of(fibers.begin(), fibers.end(),
+                      [](Fiber &fiber) { return fiber.ended; }))
     for (current = 0; current < kThreads; ++current)
       if (!fibers[current].ended)
         swapcontext(&scheduler, &fibers[current].context);
 }
 
-const uint64_t *Cta::meet(Meeting &meeting, int count, int index, uint64_t value) {
+const uint64_t *Cta::meet(Meeting &meeting, int count, int index,
+                          uint64_t value) {
   uint64_t generation = meeting.generation;
-  // The values of the next meeting have the other half, since threads may still read these.
+  // The values of the next meeting have the other half, since threads may still
+  // read these.
   uint64_t *values = meeting.values[generation % 2];
   values[index] = value;
   if (++meeting.arrived == count) {
@@ -96,11 +98,13 @@ const uint64_t *Cta::meet(Meeting &meeting, int count, int index, uint64_t value
   return values;
 }
 
-template <typename T> T shuffle(T value, int from) {
+template <typename T>
+T shuffle(T value, int from) {
   uint64_t bits = 0, result;
   std::memcpy(&bits, &value, sizeof(T));
   int warp = cta->current / kWarpSize;
-  result = cta->meet(cta->warps[warp], kWarpSize, cta->current % kWarpSize, bits)[from];
+  result = cta->meet(cta->warps[warp], kWarpSize, cta->current % kWarpSize,
+                     bits)[from];
   std::memcpy(&value, &result, sizeof(T));
   return value;
 }
@@ -114,10 +118,12 @@ uint64_t get_local_id(unsigned) { return cta->current; }
 uint64_t get_group_id(unsigned) { return cta->block; }
 void barrier(unsigned) { cta->meet(cta->all, kThreads, cta->current, 0); }
 
-#define SHUFFLES(type)                                                                             \
-  type sub_group_shuffle(type value, unsigned thread) { return shuffle(value, thread); }           \
-  type sub_group_shuffle_xor(type value, unsigned mask) {                                          \
-    return shuffle(value, (cta->current % kWarpSize) ^ mask);                                      \
+#define SHUFFLES(type)                                                         \
+  type sub_group_shuffle(type value, unsigned thread) {                        \
+    return shuffle(value, thread);                                             \
+  }                                                                            \
+  type sub_group_shuffle_xor(type value, unsigned mask) {                      \
+    return shuffle(value, (cta->current % kWarpSize) ^ mask);                  \
   }
 SHUFFLES(int)
 SHUFFLES(long)
@@ -136,15 +142,18 @@ extern "C" void toy_pause() {
 }
 
 extern "C" int toy_any(int predicate) {
-  const uint64_t *votes = cta->meet(cta->all, kThreads, cta->current, predicate != 0);
-  return std::any_of(votes, votes + kThreads, [](uint64_t vote) { return vote != 0; });
+  const uint64_t *votes =
+      cta->meet(cta->all, kThreads, cta->current, predicate != 0);
+  return std::any_of(votes, votes + kThreads,
+                     [](uint64_t vote) { return vote != 0; });
 }
 
 //===----------------------------------------------------------------------===//
 // Entry
 //===----------------------------------------------------------------------===//
 
-// Runs a CTA: the entry that the driver of processors calls, once for each lane.
+// Runs a CTA: the entry that the driver of processors calls, once for each
+// lane.
 extern "C" int ark_kernel(const void *context, int64_t lane) {
   uint64_t copy[kContextWords];
   std::memcpy(copy, context, sizeof(copy));
