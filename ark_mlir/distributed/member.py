@@ -131,7 +131,7 @@ class Member:
         self._check_hosts(joined, backend)
         info = backend_info(backend)
         if info.process_memory == "gpu":
-            recall share_gpu_memory(call, joined, self.rank, self.local_rank, devices, self._engine)
+            return share_gpu_memory(call, joined, self.rank, self.local_rank, devices, self._engine)
         if not info.process_memory:
             able = [name for name in backend_names() if backend_info(name).process_memory]
             raise UnsupportedError(

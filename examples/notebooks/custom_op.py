@@ -19,14 +19,14 @@ def gated_norm(x, gate, weight):
 
 
 def build(step=PART):
-    """Returns the program; a `step` other than PART leaves gaps or overlaps."""
+    """Returns the program; rows of vCTAs overlap if `step` is less than PART."""
     rows = ark.Region((PART, WIDTH), lambda i: (step * i, 0))
     with ark.Program("gated") as program:
         x, gate = (ark.input(name, (ROWS, WIDTH)) for name in ("x", "gate"))
         weight = ark.parameter("weight", (WIDTH,))
         y = ark.custom_op(
             "gated_norm", gated_norm, [x, gate, weight],
-            grid=ROWS // PART, regions=[rows, rows, None], shape=(ROWS, WIDTH), out_region=rows,
+            grid=(ROWS - PART) // step + 1, regions=[rows, rows, None], shape=(ROWS, WIDTH), out_region=rows,
         )  # fmt: skip
         ark.output("y", y)
     return program

@@ -114,7 +114,7 @@ def test_the_remedy_for_cuda(
     monkeypatch.setattr(readiness, "has_nvidia", lambda: gpu)
     monkeypatch.setattr(readiness, "_has_cuda_python", lambda: package)
     monkeypatch.setattr("ark_mlir.runtime.cuda.survey.kernel_driver", lambda: driver)
-    found = readiness._cuda()
+    found = readiness.find_cuda()
     assert (found.can_compile, found.can_run, found.remedy) == (True, False, remedy)
     expected = "needs something" if gpu else "this machine has no GPU of NVIDIA"
     assert expected in str(found)

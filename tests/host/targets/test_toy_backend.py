@@ -64,20 +64,24 @@ def test_a_program_runs_on_the_toy_gpu() -> None:
         np.testing.assert_array_equal(executable.states["runs"], [2])
 
 
-def test_a_second_lane_waits_for_the_first() -> None:
-    """A chain of reductions over all rows: each task needs the results of both SMs."""
-    x = np.random.default_rng(0).standard_normal((32, 48), np.float32)
+def test_sms_wait_for_each_other() -> None:
+    """A chain of products whose tiles need the results of both SMs."""
+    rng = np.random.default_rng(0)
+    arrays = {"x": rng.standard_normal((32, 128), np.float32)}
+    arrays["w"] = rng.standard_normal((128, 128), np.float32) / 8
     with ark.Program("chain") as program:
-        y = ark.input("x", x.shape)
+        y, w = ark.input("x", (32, 128)), ark.parameter("w", (128, 128))
         for _ in range(3):
-            y = y - ark.reduce_mean(y, 0, keepdims=True)
-            y = ark.softmax(y)
+            y = ark.relu(y @ w)
         ark.output("y", y)
     with compile_for_toy(program) as executable:
         lanes = executable.bundle.tables.lanes
-        assert len(lanes) == toy.TARGET.sms
-        assert (lanes[:, 1] > lanes[:, 0]).all()
-        check(executable.run(x=x)["y"], program, {"x": x})
+        lengths = lanes[:, 2] - lanes[:, 1]
+        assert len(lengths) == toy.TARGET.sms
+        assert lengths.min() > 3
+        executable.bind({"w": arrays["w"]})
+        for _ in range(3):
+            check(executable.run(x=arrays["x"])["y"], program, arrays)
 
 
 def test_a_bundle_is_read_where_its_backend_is_known(tmp_path: Path) -> None:
