@@ -26,7 +26,8 @@ def build(step=PART):
         weight = ark.parameter("weight", (WIDTH,))
         y = ark.custom_op(
             "gated_norm", gated_norm, [x, gate, weight],
-            grid=(ROWS - PART) // step + 1, regions=[rows, rows, None], shape=(ROWS, WIDTH), out_region=rows,
+            grid=(ROWS - PART) // step + 1, regions=[rows, rows, None],
+            shape=(ROWS, WIDTH), out_region=rows,
         )  # fmt: skip
         ark.output("y", y)
     return program
