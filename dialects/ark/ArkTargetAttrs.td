@@ -226,7 +226,7 @@ def Ark_TargetAttr : Ark_Attr<"Target", "target"> {
   let extraClassDeclaration = [{
     /// Returns true if many threads of an SM run one vCTA together.
     bool isGpu() const { return static_cast<bool>(getGpu()); }
-    /// Returns true if work items poll the task packets that they read: see ark-hand-over-packets.
+    /// Returns true if work items poll the task packets that they read: see ark-hand-off-packets.
     bool hasPolledPackets() const { return isGpu() && getGpu().getPacket() != 0; }
     /// Returns true if the target has asynchronous copies of this kind.
     bool hasCopy(::mlir::ark::CopyKind kind) const { return isGpu() && getGpu().hasCopy(kind); }

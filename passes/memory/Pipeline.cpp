@@ -38,7 +38,7 @@ void mlir::ark::buildMemoryPipeline(OpPassManager &pm,
   // use lists of these operands.
   program.addPass(createLowerAffinePass());
   if (options.packets)
-    program.addPass(createHandOverPacketsPass());
+    program.addPass(createHandOffPacketsPass());
   // Runs last on bodies, so that temporaries that were folded away take no
   // bytes.
   program.nest<TaskOp>().addPass(createPlaceTemporariesPass());

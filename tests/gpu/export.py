@@ -22,7 +22,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 import counting
-import hand_over_programs
+import hand_off_programs
 import op_cases
 import state_bodies
 from compact import compact
@@ -132,13 +132,13 @@ def export_packets(path: Path, target: str) -> None:
     more program a lane waits for packets that it would send itself afterwards.
     """
     programs = {
-        "blocks": hand_over_programs.blocks,
-        "partitions": hand_over_programs.partitions,
-        "shares": hand_over_programs.shares,
+        "blocks": hand_off_programs.blocks,
+        "partitions": hand_off_programs.partitions,
+        "shares": hand_off_programs.shares,
     }
     random = np.random.default_rng(0)
     for name, make in programs.items():  # the order of the last one is reversed below
-        program, options = make(), hand_over_programs.OPTIONS[name]
+        program, options = make(), hand_off_programs.OPTIONS[name]
         executable = ark.compile(program, target=target, packets=False, **options)
         executable.save(path / f"{name}.arkbin")
         arrays = {

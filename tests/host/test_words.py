@@ -34,6 +34,7 @@ REPLACED = {
     r"InputSharers|Chosen(Matrix|Matrices)|getChosen\b": "SiblingTasks; gathered matrices",
     r"\bStringRef what\b|\bchar \*what\b": "the noun: message, opName, role",
     r"\b(warp|quad)('s)? lanes?\b|\boddLanes\b|other lanes than": "thread of a warp",
+    r"[hH]and[_-]?[oO]ver|numHandOver": "hand-off, hand off",
     r"\badd(Parts)\b|kMaxPartsBytes|kPartsPerRow|copiedPart": "partial sums, copies",
 }
 # The same for sources of Python and for pages.

@@ -313,9 +313,9 @@ bool TemporaryLimit::admit(const PacketReceipt &receipt) {
 
 /// Adds the operands of one task. The task still waits for operands that it
 /// does not receive as packets.
-void HandOver::addReader(ArrayRef<TaskUse> uses, int64_t maxElements,
-                         const TaskBuffers &buffers,
-                         TemporaryLimit &temporaries) {
+void HandOff::addReader(ArrayRef<TaskUse> uses, int64_t maxElements,
+                        const TaskBuffers &buffers,
+                        TemporaryLimit &temporaries) {
   SmallVector<TaskUse> candidates;
   for (TaskUse use : uses)
     if (isWhole(use.get(), buffer) &&
@@ -332,19 +332,19 @@ void HandOver::addReader(ArrayRef<TaskUse> uses, int64_t maxElements,
   hasOtherReaders |= received < uses.size();
 }
 
-bool HandOver::isWide() { return buffer.getType().getElementType().isF32(); }
+bool HandOff::isWide() { return buffer.getType().getElementType().isF32(); }
 
-std::optional<HandOver> HandOver::match(memref::AllocOp buffer,
-                                        int64_t maxElements,
-                                        const TaskBuffers &buffers,
-                                        TemporaryLimit &temporaries) {
-  HandOver handOver;
-  handOver.buffer = buffer;
+std::optional<HandOff> HandOff::match(memref::AllocOp buffer,
+                                      int64_t maxElements,
+                                      const TaskBuffers &buffers,
+                                      TemporaryLimit &temporaries) {
+  HandOff handOff;
+  handOff.buffer = buffer;
   MemRefType type = buffer.getType();
   if (!type.hasStaticShape() || !type.getLayout().isIdentity() ||
       !getPacketType(type.getElementType()) || type.getNumElements() == 0 ||
       type.getNumElements() >
-          (handOver.isWide() ? kMaxWideElements : maxElements))
+          (handOff.isWide() ? kMaxWideElements : maxElements))
     return std::nullopt;
   std::optional<SmallVector<OpOperand *>> uses = getTaskUses(buffer);
   if (!uses)
@@ -357,23 +357,23 @@ std::optional<HandOver> HandOver::match(memref::AllocOp buffer,
     }
     auto task = cast<TaskOp>(use->getOwner());
     unsigned index = use->getOperandNumber() - task.getInputs().size();
-    if (handOver.writer || task.isUpdated(index) || !isWhole(use, buffer))
+    if (handOff.writer || task.isUpdated(index) || !isWhole(use, buffer))
       return std::nullopt;
-    handOver.writer = TaskUse(use);
+    handOff.writer = TaskUse(use);
   }
-  if (!handOver.writer)
+  if (!handOff.writer)
     return std::nullopt;
   // Receivers poll memory of their own GPU, so all must have the same rank.
   if (readers.empty())
     return std::nullopt;
-  handOver.rank = getRank(cast<TaskOp>(readers.front().first));
+  handOff.rank = getRank(cast<TaskOp>(readers.front().first));
   for (auto &[reader, own] : readers)
-    if (getRank(cast<TaskOp>(reader)) != handOver.rank)
+    if (getRank(cast<TaskOp>(reader)) != handOff.rank)
       return std::nullopt;
-  handOver.producers = findProducers(handOver.writer.getTile());
-  if (handOver.producers.empty())
+  handOff.producers = findProducers(handOff.writer.getTile());
+  if (handOff.producers.empty())
     return std::nullopt;
   for (auto &[reader, own] : readers)
-    handOver.addReader(own, maxElements, buffers, temporaries);
-  return handOver.receipts.empty() ? std::nullopt : std::optional(handOver);
+    handOff.addReader(own, maxElements, buffers, temporaries);
+  return handOff.receipts.empty() ? std::nullopt : std::optional(handOff);
 }

@@ -74,7 +74,7 @@ private:
 
 /// An intermediate that one task writes, and the tasks that receive parts of
 /// it.
-struct HandOver {
+struct HandOff {
   memref::AllocOp buffer;
   TaskUse writer;
   /// Ops of the writer's body that compute the values. Each op writes a
@@ -90,10 +90,10 @@ struct HandOver {
   /// `maxElements` applies to the buffer; with wide packets, half the limit
   /// applies to the region that a vCTA receives. `temporaries` counts the
   /// receipts of the result.
-  static std::optional<HandOver> match(memref::AllocOp buffer,
-                                       int64_t maxElements,
-                                       const TaskBuffers &buffers,
-                                       TemporaryLimit &temporaries);
+  static std::optional<HandOff> match(memref::AllocOp buffer,
+                                      int64_t maxElements,
+                                      const TaskBuffers &buffers,
+                                      TemporaryLimit &temporaries);
   /// Returns true if a packet has 64 bits.
   bool isWide();
 

@@ -5,7 +5,7 @@
 
 include "mlir/Pass/PassBase.td"
 
-def HandOverPacketsPass : Pass<"ark-hand-over-packets", "::mlir::ark::ProgramOp"> {
+def HandOffPacketsPass : Pass<"ark-hand-off-packets", "::mlir::ark::ProgramOp"> {
   let summary = "Pass small activations between tasks as LL packets";
   let description = [{
     Passes small intermediates of 16-bit floats as LL packets: words with a value and the epoch.
@@ -60,7 +60,7 @@ def HandOverPacketsPass : Pass<"ark-hand-over-packets", "::mlir::ark::ProgramOp"
            "the elements that a vCTA receives; 0 disables packets">,
   ];
   let statistics = [
-    Statistic<"numHandOvers", "hand-overs", "Intermediates passed as LL packets">,
+    Statistic<"numHandOffs", "hand-offs", "Intermediates passed as LL packets">,
   ];
 }
 

@@ -311,8 +311,8 @@ def killed_in(where: str) -> Any:
         late = rank == (1 if where == "put" else 0)
         naps = 50 if late else 1
         work = [toy.run(program.task("nap", naps, name=f"rank{rank}/nap"), 0, naps)]
-        hand_over = [toy.wait(arrived, 1)] if rank == 0 else [toy.signal(arrived)] * (rank == 1)
-        program.lane(rank, [*work, *hand_over, toy.barrier(again, size)])
+        hand_off = [toy.wait(arrived, 1)] if rank == 0 else [toy.signal(arrived)] * (rank == 1)
+        program.lane(rank, [*work, *hand_off, toy.barrier(again, size)])
     before = left()
     begin = 0.0
 

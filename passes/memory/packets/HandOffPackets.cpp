@@ -1,4 +1,4 @@
-//===- HandOverPackets.cpp - Hand small activations over as packets -------===//
+//===- HandOffPackets.cpp - Hand off small tensors as task packets --------===//
 
 #include "lib/analysis/CostModel.h"
 #include "lib/support/BufferView.h"
@@ -17,7 +17,7 @@
 #include <vector>
 
 namespace mlir::ark {
-#define GEN_PASS_DEF_HANDOVERPACKETSPASS
+#define GEN_PASS_DEF_HANDOFFPACKETSPASS
 #include "passes/memory/packets/Passes.h.inc"
 } // namespace mlir::ark
 
@@ -49,16 +49,16 @@ namespace {
 /// Turns one intermediate into packets.
 class Rewriter {
 public:
-  Rewriter(HandOver &handOver, Value packets)
-      : handOver(handOver), packets(packets),
-        builder(handOver.buffer.getContext()),
-        word(getPacketType(handOver.buffer.getType().getElementType())) {}
+  Rewriter(HandOff &handOff, Value packets)
+      : handOff(handOff), packets(packets),
+        builder(handOff.buffer.getContext()),
+        word(getPacketType(handOff.buffer.getType().getElementType())) {}
 
   /// Makes the writer send the packets.
   void send();
   /// Makes a reader receive them, before all ops of its body.
   void receive(const PacketReceipt &receipt);
-  void eraseBuffer() { eraseUnused(handOver.buffer); }
+  void eraseBuffer() { eraseUnused(handOff.buffer); }
 
 private:
   Value viewAs(OpOperand *operand);
@@ -74,7 +74,7 @@ private:
   void eraseProducers(BlockArgument tile);
   Value createValues(MemRefType type, Location loc);
 
-  HandOver &handOver;
+  HandOff &handOff;
   Value packets;
   OpBuilder builder;
   /// Type of a packet.
@@ -96,8 +96,8 @@ Value Rewriter::viewAs(OpOperand *operand) {
 
 /// Adds the packets to the outs of the writer. Returns their tile.
 BlockArgument Rewriter::addOut(Value out) {
-  TaskOp task = handOver.writer.task;
-  unsigned index = handOver.writer.index - task.getInputs().size();
+  TaskOp task = handOff.writer.task;
+  unsigned index = handOff.writer.index - task.getInputs().size();
   SmallVector<Attribute> regions(task.getOutRegions().begin(),
                                  task.getOutRegions().end());
   regions.push_back(regions[index]);
@@ -108,15 +108,15 @@ BlockArgument Rewriter::addOut(Value out) {
     fresh.push_back(regions.size() - 1);
     task.setFreshOutsAttr(builder.getDenseI64ArrayAttr(fresh));
   }
-  Type type = getWordType(handOver.writer.getTile().getType());
+  Type type = getWordType(handOff.writer.getTile().getType());
   task.getOutsMutable().append(out);
   return task.getBody().front().addArgument(type, task.getLoc());
 }
 
 /// Replaces an out without other readers by the packets. Returns their tile.
 BlockArgument Rewriter::replaceOut(Value out) {
-  BlockArgument tile = handOver.writer.getTile();
-  handOver.writer.get()->set(out);
+  BlockArgument tile = handOff.writer.getTile();
+  handOff.writer.get()->set(out);
   Block *body = tile.getOwner();
   return body->insertArgument(tile.getArgNumber() + 1,
                               getWordType(tile.getType()), tile.getLoc());
@@ -175,7 +175,7 @@ void Rewriter::sendFrom(linalg::LinalgOp producer, BlockArgument tile,
 
 /// Erases the producers and the old tile, which has no readers left.
 void Rewriter::eraseProducers(BlockArgument tile) {
-  for (linalg::LinalgOp producer : handOver.producers) {
+  for (linalg::LinalgOp producer : handOff.producers) {
     Value out = producer.getDpsInits()[0];
     producer.erase();
     while (auto view = out.getDefiningOp<memref::SubViewOp>()) {
@@ -305,38 +305,38 @@ void Rewriter::receive(const PacketReceipt &receipt) {
 }
 
 void Rewriter::send() {
-  memref::AllocOp buffer = handOver.buffer;
+  memref::AllocOp buffer = handOff.buffer;
   Location loc = buffer.getLoc();
-  for (linalg::LinalgOp &producer : handOver.producers)
+  for (linalg::LinalgOp &producer : handOff.producers)
     if (!isa<linalg::GenericOp>(producer)) {
       IRRewriter rewriter(producer);
       producer = *linalg::generalizeNamedOp(rewriter, producer);
     }
   builder.setInsertionPoint(buffer);
-  Value offset = arith::ConstantIndexOp::create(builder, loc, handOver.offset);
+  Value offset = arith::ConstantIndexOp::create(builder, loc, handOff.offset);
   words = memref::ViewOp::create(builder, loc, getWordType(buffer.getType()),
                                  packets, offset, /*sizes=*/ValueRange());
-  BlockArgument tile = handOver.writer.getTile();
-  Value out = viewAs(handOver.writer.get());
+  BlockArgument tile = handOff.writer.getTile();
+  Value out = viewAs(handOff.writer.get());
   BlockArgument wordTile =
-      handOver.hasOtherReaders ? addOut(out) : replaceOut(out);
-  for (linalg::LinalgOp producer : handOver.producers)
+      handOff.hasOtherReaders ? addOut(out) : replaceOut(out);
+  for (linalg::LinalgOp producer : handOff.producers)
     sendFrom(producer, tile, wordTile);
-  if (!handOver.hasOtherReaders)
+  if (!handOff.hasOtherReaders)
     eraseProducers(tile);
 }
 
 /// Rewrites writers and readers. A task receives its operands in the order of
 /// the operands, not in the order of their writers, so that the tasks of all
 /// ranks have equal bodies, which are compiled once.
-static void rewrite(MutableArrayRef<HandOver> handOvers, Value packets) {
+static void rewrite(MutableArrayRef<HandOff> handOffs, Value packets) {
   std::vector<Rewriter> rewriters;
-  rewriters.reserve(handOvers.size());
+  rewriters.reserve(handOffs.size());
   SmallVector<std::pair<Rewriter *, const PacketReceipt *>> receipts;
-  for (HandOver &handOver : handOvers) {
-    Rewriter &rewriter = rewriters.emplace_back(handOver, packets);
+  for (HandOff &handOff : handOffs) {
+    Rewriter &rewriter = rewriters.emplace_back(handOff, packets);
     rewriter.send();
-    for (const PacketReceipt &receipt : handOver.receipts)
+    for (const PacketReceipt &receipt : handOff.receipts)
       receipts.emplace_back(&rewriter, &receipt);
   }
   // Each receipt is inserted at the start of the body, so the first operand
@@ -352,10 +352,10 @@ static void rewrite(MutableArrayRef<HandOver> handOvers, Value packets) {
 
 /// Erases operands that were joined into others. The index of each operand
 /// stays valid until this call.
-static void eraseJoined(ArrayRef<HandOver> handOvers) {
+static void eraseJoined(ArrayRef<HandOff> handOffs) {
   SmallVector<TaskUse> joined;
-  for (const HandOver &handOver : handOvers)
-    for (const PacketReceipt &receipt : handOver.receipts)
+  for (const HandOff &handOff : handOffs)
+    for (const PacketReceipt &receipt : handOff.receipts)
       llvm::append_range(joined, ArrayRef(receipt.uses).drop_front());
   llvm::sort(joined, [](const TaskUse &a, const TaskUse &b) {
     return a.index > b.index;
@@ -376,21 +376,21 @@ static void eraseJoined(ArrayRef<HandOver> handOvers) {
 // Placement
 //===----------------------------------------------------------------------===//
 
-/// Chooses the offsets of the words of all hand-overs. Every rank has a part of
+/// Chooses the offsets of the words of all hand-offs. Every rank has a part of
 /// the packets, of equal size. Returns the size of all parts.
-static int64_t placeWords(MutableArrayRef<HandOver> handOvers, int64_t ranks) {
+static int64_t placeWords(MutableArrayRef<HandOff> handOffs, int64_t ranks) {
   SmallVector<int64_t> used(ranks, 0);
-  for (HandOver &handOver : handOvers) {
-    handOver.offset = used[handOver.rank];
-    int64_t size = handOver.isWide() ? 8 : 4;
-    used[handOver.rank] += llvm::alignTo(
-        size * handOver.buffer.getType().getNumElements(), kAlignment);
+  for (HandOff &handOff : handOffs) {
+    handOff.offset = used[handOff.rank];
+    int64_t size = handOff.isWide() ? 8 : 4;
+    used[handOff.rank] += llvm::alignTo(
+        size * handOff.buffer.getType().getNumElements(), kAlignment);
   }
   if (ranks == 1)
     return used.front();
   int64_t part = llvm::alignTo(*llvm::max_element(used), kPeerPageBytes);
-  for (HandOver &handOver : handOvers)
-    handOver.offset += handOver.rank * part;
+  for (HandOff &handOff : handOffs)
+    handOff.offset += handOff.rank * part;
   return ranks * part;
 }
 
@@ -399,9 +399,9 @@ static int64_t placeWords(MutableArrayRef<HandOver> handOvers, int64_t ranks) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-struct HandOverPacketsPass
-    : public ark::impl::HandOverPacketsPassBase<HandOverPacketsPass> {
-  using HandOverPacketsPassBase::HandOverPacketsPassBase;
+struct HandOffPacketsPass
+    : public ark::impl::HandOffPacketsPassBase<HandOffPacketsPass> {
+  using HandOffPacketsPassBase::HandOffPacketsPassBase;
 
   void runOnOperation() override;
 };
@@ -415,7 +415,7 @@ static bool fitsIntoPackets(Type value, TargetAttr target) {
          packet.getIntOrFloatBitWidth() <= 8 * target.getGpu().getPacket();
 }
 
-void HandOverPacketsPass::runOnOperation() {
+void HandOffPacketsPass::runOnOperation() {
   ProgramOp program = getOperation();
   TargetAttr target = findTarget(program);
   if (!target || !target.hasPolledPackets())
@@ -425,19 +425,19 @@ void HandOverPacketsPass::runOnOperation() {
   TaskBuffers buffers(program);
   int64_t memory = target.getSharedMemory();
   TemporaryLimit temporaries(memory - memory / kReservedShare);
-  SmallVector<HandOver> handOvers;
+  SmallVector<HandOff> handOffs;
   for (auto buffer : program.getBody().getOps<memref::AllocOp>())
     if (fitsIntoPackets(buffer.getType().getElementType(), target))
-      if (std::optional<HandOver> handOver =
-              HandOver::match(buffer, maxElements, buffers, temporaries))
-        handOvers.push_back(std::move(*handOver));
-  if (handOvers.empty())
+      if (std::optional<HandOff> handOff =
+              HandOff::match(buffer, maxElements, buffers, temporaries))
+        handOffs.push_back(std::move(*handOff));
+  if (handOffs.empty())
     return;
-  int64_t bytes = placeWords(handOvers, program.getNumRanks());
+  int64_t bytes = placeWords(handOffs, program.getNumRanks());
   OpBuilder builder = OpBuilder::atBlockBegin(&program.getBody().front());
   Value packets = PacketsOp::create(
       builder, program.getLoc(), MemRefType::get({bytes}, builder.getI8Type()));
-  rewrite(handOvers, packets);
-  numHandOvers += handOvers.size();
-  eraseJoined(handOvers);
+  rewrite(handOffs, packets);
+  numHandOffs += handOffs.size();
+  eraseJoined(handOffs);
 }

@@ -1,4 +1,4 @@
-// RUN: ark-opt %s --split-input-file --pass-pipeline='builtin.module(ark.program(ark-hand-over-packets))' | FileCheck %s
+// RUN: ark-opt %s --split-input-file --pass-pipeline='builtin.module(ark.program(ark-hand-off-packets))' | FileCheck %s
 
 // The only reader is a task of which every vCTA reads the whole tensor: packets
 // replace the values.

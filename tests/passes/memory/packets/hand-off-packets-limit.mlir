@@ -1,4 +1,4 @@
-// RUN: ark-opt %s --split-input-file --pass-pipeline='builtin.module(ark.program(ark-hand-over-packets))' | FileCheck %s
+// RUN: ark-opt %s --split-input-file --pass-pipeline='builtin.module(ark.program(ark-hand-off-packets))' | FileCheck %s
 
 // Task "c" receives the values of packets into temporaries of 128 bytes. Temporaries may take three quarters of the
 // shared memory, so that 344 bytes have room for two of them, and 340 bytes for one.

@@ -1,5 +1,5 @@
-// RUN: ark-opt %s --split-input-file --pass-pipeline='builtin.module(ark.program(ark-hand-over-packets))' | FileCheck %s --implicit-check-not=ark.packets --implicit-check-not=ark.receive_packets
-// RUN: ark-opt %s --split-input-file --pass-pipeline='builtin.module(ark.program(ark-hand-over-packets{max-elements=0}))' | FileCheck %s --implicit-check-not=ark.packets
+// RUN: ark-opt %s --split-input-file --pass-pipeline='builtin.module(ark.program(ark-hand-off-packets))' | FileCheck %s --implicit-check-not=ark.packets --implicit-check-not=ark.receive_packets
+// RUN: ark-opt %s --split-input-file --pass-pipeline='builtin.module(ark.program(ark-hand-off-packets{max-elements=0}))' | FileCheck %s --implicit-check-not=ark.packets
 
 // No tensor in this file becomes packets.
 

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
 
-from hand_over_programs import OPTIONS, WIDTH, blocks, partitions, shares
+from hand_off_programs import OPTIONS, WIDTH, blocks, partitions, shares
 
 import ark_mlir as ark
 from ark_mlir.bundle import read_bundle
