@@ -51,6 +51,22 @@ Value ark::createAssembly(OpBuilder &builder, Location loc, Type type,
       .getResult(0);
 }
 
+Value ark::createEmptyAssembly(OpBuilder &builder, Location loc, Value number,
+                               bool fencesLoads) {
+  return createAssembly(builder, loc, number.getType(), number, "",
+                        fencesLoads ? "=r,0,~{memory}" : "=r,0");
+}
+
+Value GpuBackend::createOpaqueNumber(OpBuilder &builder, Location loc,
+                                     Value number) const {
+  return createEmptyAssembly(builder, loc, number, /*fencesLoads=*/false);
+}
+
+Value GpuBackend::createLoadFence(OpBuilder &builder, Location loc,
+                                  Value number) const {
+  return createEmptyAssembly(builder, loc, number, /*fencesLoads=*/true);
+}
+
 Value GpuBackend::createOpaqueThread(OpBuilder &builder, Location loc) const {
   Value thread = gpu::ThreadIdOp::create(builder, loc, gpu::Dimension::x);
   return createOpaqueNumber(

@@ -95,15 +95,6 @@ public:
                           builder.getI32IntegerAttr(kToyWarpSize));
   }
 
-  Value createOpaqueNumber(OpBuilder &builder, Location loc,
-                           Value number) const override {
-    return createAssembly(builder, loc, number.getType(), number, "", "=r,0");
-  }
-  Value createLoadFence(OpBuilder &builder, Location loc,
-                        Value number) const override {
-    return createAssembly(builder, loc, number.getType(), number, "",
-                          "=r,0,~{memory}");
-  }
   StringRef getIntrinsicPrefix() const override { return "toy"; }
   bool isOwnAssembly(LLVM::InlineAsmOp assembly) const override {
     return assembly.getAsmString().empty();

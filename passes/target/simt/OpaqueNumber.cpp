@@ -10,27 +10,36 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Returns the backend of the module that the builder builds in. The passes
-/// that use these functions have checked that the target is a GPU.
-static const GpuBackend &getBackend(OpBuilder &builder) {
+/// Returns the backend of the module that the builder builds in, or null if the
+/// module has no target, or one of another machine than a GPU.
+static const GpuBackend *findGpuBackend(OpBuilder &builder) {
   Operation *parent = builder.getInsertionBlock()->getParentOp();
   auto module = parent->getParentOfType<ModuleOp>();
-  auto target = module->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr);
+  auto target = module
+                    ? module->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr)
+                    : TargetAttr();
   const Backend *backend = target ? findBackend(target.getBackend()) : nullptr;
-  assert(backend && backend->asGpu() && "the target is not a GPU");
-  return *backend->asGpu();
+  return backend ? backend->asGpu() : nullptr;
 }
 
 Value ark::createOpaqueIndex(OpBuilder &builder, Location loc, Value number) {
   Value narrow =
       arith::IndexCastOp::create(builder, loc, builder.getI32Type(), number);
-  Value opaque = getBackend(builder).createOpaqueNumber(builder, loc, narrow);
+  const GpuBackend *backend = findGpuBackend(builder);
+  Value opaque = backend ? backend->createOpaqueNumber(builder, loc, narrow)
+                         : createEmptyAssembly(builder, loc, narrow,
+                                               /*fencesLoads=*/false);
   return arith::IndexCastUIOp::create(builder, loc, builder.getIndexType(),
                                       opaque);
 }
 
 Value ark::createOpaqueThread(OpBuilder &builder, Location loc) {
-  Value thread = getBackend(builder).createOpaqueThread(builder, loc);
+  const GpuBackend *backend = findGpuBackend(builder);
+  if (!backend) {
+    Value thread = gpu::ThreadIdOp::create(builder, loc, gpu::Dimension::x);
+    return createOpaqueIndex(builder, loc, thread);
+  }
+  Value thread = backend->createOpaqueThread(builder, loc);
   return arith::IndexCastUIOp::create(builder, loc, builder.getIndexType(),
                                       thread);
 }
@@ -38,7 +47,10 @@ Value ark::createOpaqueThread(OpBuilder &builder, Location loc) {
 Value ark::createOpaqueFence(OpBuilder &builder, Location loc, Value number) {
   Value word =
       arith::IndexCastOp::create(builder, loc, builder.getI64Type(), number);
-  Value opaque = getBackend(builder).createLoadFence(builder, loc, word);
+  const GpuBackend *backend = findGpuBackend(builder);
+  Value opaque =
+      backend ? backend->createLoadFence(builder, loc, word)
+              : createEmptyAssembly(builder, loc, word, /*fencesLoads=*/true);
   return arith::IndexCastOp::create(builder, loc, builder.getIndexType(),
                                     opaque);
 }

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from ark_opt import find_ark_opt
 
 import ark_mlir as ark
 
 
 @pytest.fixture(scope="session")
 def ark_opt() -> str:
-    found = shutil.which("ark-opt", path=str(Path(sys.executable).parent)) or shutil.which(
-        "ark-opt"
-    )
+    found = find_ark_opt()
     if found is None:
         pytest.skip("ark-opt is not installed")
     return found

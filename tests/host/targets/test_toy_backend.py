@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -22,18 +21,15 @@ from ark_mlir.cli.readiness import find_readiness
 from ark_mlir.devices import split_target
 from ark_mlir.runtime.drivers import drivers_for
 
-_MISSING = [tool for tool in toy.TOOLS if shutil.which(tool) is None]
-
 pytestmark = [
     pytest.mark.usefixtures("toy_backend"),
-    pytest.mark.skipif(toy.find_ark_opt() is None, reason="ark-opt is not installed"),
-    pytest.mark.skipif(bool(_MISSING), reason=f"{', '.join(_MISSING)} is not installed"),
     pytest.mark.filterwarnings("ignore::ark_mlir.UnprovenWarning"),
 ]
 
 
 @pytest.fixture
 def toy_backend() -> Iterator[None]:
+    assert toy.missing_tools() == [], "the tools that build ark are missing"
     with backends.registered(toy.INFO):
         yield
 

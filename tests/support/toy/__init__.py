@@ -11,11 +11,12 @@ from __future__ import annotations
 import platform
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from ark_opt import find_ark_opt
 
 from ark_mlir import ir
 from ark_mlir._mlir_libs import _ark  # noqa: TID251 - code generation is the extension's
@@ -56,9 +57,10 @@ INFO = BackendInfo(
 )
 
 
-def find_ark_opt() -> str | None:
-    """Returns the ``ark-opt`` with the toy backend, beside the Python of these tests."""
-    return shutil.which("ark-opt", path=str(Path(sys.executable).parent)) or shutil.which("ark-opt")
+def missing_tools() -> list[str]:
+    """Returns the tools that the toy GPU needs and this machine lacks."""
+    found = {"ark-opt": find_ark_opt(), **{tool: shutil.which(tool) for tool in TOOLS}}
+    return [tool for tool, path in found.items() if path is None]
 
 
 def lower(text: str) -> str:

@@ -1,5 +1,7 @@
 // The fence of loads under register pressure is that of the module's backend.
-// RUN: ark-opt %s --ark-map-to-threads | FileCheck %s
+// RUN: ark-opt %s --ark-map-to-threads | FileCheck %s --check-prefixes=CHECK,HIP
+// Without a target, the fence is one that every code generator of LLVM accepts.
+// RUN: sed 's/ark.target =/test.target =/' %s | ark-opt - --ark-map-to-threads --allow-unregistered-dialect | FileCheck %s --check-prefixes=CHECK,NONE
 
 // The barrier to scheduling also works for an AMD GPU, as it contains no instruction.
 module attributes {ark.target = #ark.target<backend = hip, arch = "gfx942", sms = 304, warps = 8,
@@ -11,7 +13,8 @@ ark.kernel @k {
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
 // CHECK-LABEL: func.func private @body(
 // CHECK-COUNT-8: vector.load %{{.+}} : memref<4096x2048xbf16>, vector<8xbf16>
-// CHECK: llvm.inline_asm has_side_effects "", "=v,0,~{memory}" %{{.+}} : (i64) -> i64
+// HIP: llvm.inline_asm has_side_effects "", "=v,0,~{memory}" %{{.+}} : (i64) -> i64
+// NONE: llvm.inline_asm has_side_effects "", "=r,0,~{memory}" %{{.+}} : (i64) -> i64
 // CHECK-NOT: bar.warp
 // CHECK: gpu.shuffle xor
 func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %w: memref<4096x2048xbf16> {llvm.align = 16 : i64}, %x: memref<4x2048xbf16> {llvm.align = 16 : i64}, %y: memref<4x4096xf32>) {
