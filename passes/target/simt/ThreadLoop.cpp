@@ -2,6 +2,7 @@
 
 #include "passes/target/simt/ThreadLoop.h"
 
+#include "passes/target/support/Aliasing.h"
 #include "passes/target/support/IterationSpace.h"
 
 #include "lib/support/BufferView.h"
@@ -18,27 +19,45 @@ using namespace mlir::ark;
 /// of them. With 512 threads, an SM then has 64 KB in flight, more than its
 /// share of the bandwidth times the latency of memory.
 static constexpr int64_t kBytesInFlight = 128;
-static constexpr int64_t kMaxBatch = 4;
+static constexpr int64_t kMaxBatch = 8;
 
-/// Returns the bytes that an op loads, or nothing if iterations of a loop with
-/// the op cannot be interleaved.
+/// Returns true if a buffer is a temporary in shared memory, whose latency is
+/// too short to hide by a batch.
+static bool isTemporary(Value buffer) {
+  return getRoot(buffer).getDefiningOp<memref::AllocaOp>();
+}
+
+/// Returns the bytes that an op loads from global memory, or nothing if
+/// iterations of a loop with the op cannot be interleaved.
 static std::optional<int64_t> getLoadedBytes(Operation &op) {
   if (op.getNumRegions() != 0)
     return std::nullopt;
   if (auto load = dyn_cast<memref::LoadOp>(op))
-    return getElementBytes(load.getType());
+    return isTemporary(load.getMemRef()) ? 0 : getElementBytes(load.getType());
   if (auto load = dyn_cast<vector::LoadOp>(op)) {
     VectorType type = load.getVectorType();
-    return type.getNumElements() * getElementBytes(type.getElementType());
+    return isTemporary(load.getBase())
+               ? 0
+               : type.getNumElements() * getElementBytes(type.getElementType());
   }
   if (isa<memref::StoreOp, vector::StoreOp>(op) || isMemoryEffectFree(&op))
     return 0;
   return std::nullopt;
 }
 
+/// Returns the maximum number of iterations of `loop` that every thread
+/// executes, up to kMaxBatch.
+static int64_t getMostIterations(scf::ParallelOp loop, int64_t threads) {
+  if (std::optional<int64_t> bound = getSizeBound(loop))
+    return std::min(*bound / threads, kMaxBatch);
+  // The other extents count the vCTAs of a work item.
+  return getStaticSize(loop) < threads ? 1 : kMaxBatch;
+}
+
 /// Returns the number of iterations whose operands a thread loads at once.
 static int64_t chooseBatch(scf::ParallelOp loop, int64_t threads) {
-  if (getSizeBound(loop) || getStaticSize(loop) < threads)
+  int64_t most = getMostIterations(loop, threads);
+  if (most <= 1)
     return 1;
   int64_t bytes = 0;
   for (Operation &op : loop.getBody()->without_terminator()) {
@@ -47,8 +66,16 @@ static int64_t chooseBatch(scf::ParallelOp loop, int64_t threads) {
       return 1;
     bytes += *own;
   }
-  return std::clamp<int64_t>(kBytesInFlight / std::max<int64_t>(bytes, 1), 1,
-                             kMaxBatch);
+  if (bytes == 0)
+    return 1;
+  return std::clamp<int64_t>(kBytesInFlight / bytes, 1, most);
+}
+
+/// Returns true if batches execute all iterations of a loop.
+static bool areBatchesComplete(scf::ParallelOp loop, int64_t threads,
+                               int64_t batch) {
+  int64_t size = getStaticSize(loop);
+  return getSizeBound(loop) == size && size % (threads * batch) == 0;
 }
 
 /// Clones the body for several iterations, op by op, so that loads of all
@@ -94,8 +121,11 @@ void ark::divideAmongThreads(OpBuilder &builder, scf::ParallelOp loop,
   Location loc = loop.getLoc();
   IterationSpace space(builder, loop);
   Value stride = arith::ConstantIndexOp::create(builder, loc, threads);
-  if (int64_t batch = chooseBatch(loop, threads); batch > 1)
+  int64_t batch = chooseBatch(loop, threads);
+  if (batch > 1)
     first = createBatches(builder, space, first, batch, stride);
+  if (batch > 1 && areBatchesComplete(loop, threads, batch))
+    return loop.erase();
   auto share = scf::ForOp::create(builder, loc, first, space.size, stride);
   builder.setInsertionPointToStart(share.getBody());
   SmallVector<Value> variables =

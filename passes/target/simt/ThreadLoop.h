@@ -8,9 +8,9 @@
 namespace mlir::ark {
 
 /// Replaces a parallel loop without reductions by the iterations of one thread:
-/// `first` and every `threads`-th iteration after it. If the number of
-/// iterations is known at run time only and each vCTA occupies all threads,
-/// several iterations load their operands before any of them stores a result.
+/// `first`, which is less than `threads`, and every `threads`-th iteration
+/// after it. If every thread has several iterations, these load their operands
+/// before any of them stores a result.
 void divideAmongThreads(OpBuilder &builder, scf::ParallelOp loop, Value first,
                         int64_t threads);
 
