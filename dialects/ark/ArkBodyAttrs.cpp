@@ -75,12 +75,12 @@ LogicalResult mlir::ark::verifyBodyAttr(Operation *op,
     if (isCtaCollective(op, attribute.getValue()))
       return success();
     return op->emitOpError("attribute '")
-           << kCtaCollectiveAttr << "' must be an i64, on a call with as many "
-           << "operands at least";
+           << kCtaCollectiveAttr << "' must be an i64 from 0 to the number of "
+           << "operands, on a call";
   }
   if (areTensorMaps(op, attribute.getValue()))
     return success();
   return op->emitOpError("attribute '")
          << kTensorMapsAttr << "' must be an array of arrays of "
-         << kTensorMapFields << " i64, none of them negative, on a function";
+         << kTensorMapFields << " non-negative i64, on a function";
 }

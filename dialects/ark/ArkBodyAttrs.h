@@ -1,9 +1,9 @@
 //===- ArkBodyAttrs.h - Attributes of outlined bodies -----------*- C++ -*-===//
 //
 // Discardable attributes that passes of the stages kernel and target set for
-// later passes. If one of the first three were dropped, there would be an error
-// or wrong code, so the code that depends on them is verified, too. Dropping
-// one of the others makes code slower and keeps it correct.
+// later passes. Without one of the first three attributes, later passes fail or
+// create wrong code, so verifiers also check the code that depends on these
+// attributes. The other attributes affect only the speed of the code.
 //
 //===----------------------------------------------------------------------===//
 

@@ -8,7 +8,7 @@ include "mlir/IR/OpBase.td"
 def Ark_Dialect : Dialect {
   let name = "ark";
   let cppNamespace = "::mlir::ark";
-  let summary = "Tensor programs compiled into one persistent GPU kernel";
+  let summary = "Tensor programs compiled into one persistent kernel";
   let description = [{
     The `ark` dialect carries a program through every level of the compiler:
 

@@ -144,7 +144,8 @@ private:
   LogicalResult verifyLane(LaneOp lane) {
     if (lane.getSmEnd() > static_cast<int64_t>(schedule.getSms()))
       return lane.emitOpError("names SM ")
-             << lane.getSmEnd() - 1 << " of " << schedule.getSms()
+             << lane.getSmEnd() - 1
+             << ", but the schedule has sms = " << schedule.getSms()
              << " (schedule_c2)";
     for (LaneOp other : lanes) {
       bool sameSm = overlap(lane.getSms(), other.getSms());

@@ -13,9 +13,9 @@ def Ark_ScheduleOp : Ark_Op<"schedule", [HasParent<"ProgramOp">, SingleBlock, No
                                          RegionKindInterface]> {
   let summary = "The SM and the order in which each vCTA of a program runs";
   let description = [{
-    The schedule follows the tasks of its program. Every SM has one lane or more. Lanes run
-    concurrently; the items of a lane run in order. One iteration of the program runs every lane
-    once. `ark.barrier` at the end separates iterations.
+    The schedule follows the tasks of its program. An SM may have several lanes, and has none if no
+    work item runs on it. Lanes run concurrently; the items of a lane run in order. One iteration of
+    the program runs every lane once. `ark.barrier` at the end separates iterations.
 
     - (schedule_c1) at most one schedule in a program.
     - (schedule_c2) lanes name SMs below `sms`; lanes of one SM share neither warps nor shared memory.
@@ -169,7 +169,8 @@ def Ark_KernelOp : Ark_Op<"kernel"> {
     - `lanes`: SM, first and last instruction of every lane, `tensor<Lx3xi32>`.
     - `semaphores`: a dictionary each (`name`, `arrivals`, `handoff`).
     - `ranks`: number of ranks that share the SMs equally, if there are several.
-    - `packets`: bytes of packets, the slot after those of `buffers`, if the program has any.
+    - `packets`: bytes of the buffer of task packets, whose slot follows those of `buffers`; absent
+      without task packets.
     - `timeline`: predicted start and duration of every instruction in ns, `tensor<Ix2xi64>`.
 
     - (kernel_c1) tables are dense, with these columns and element types, at most 2^26 elements, and

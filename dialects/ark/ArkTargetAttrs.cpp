@@ -9,17 +9,17 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-static bool arePositive(ArrayRef<int64_t> figures) {
-  return llvm::all_of(figures, [](int64_t figure) { return figure > 0; });
+static bool arePositive(ArrayRef<int64_t> numbers) {
+  return llvm::all_of(numbers, [](int64_t number) { return number > 0; });
 }
 
 //===----------------------------------------------------------------------===//
 // FragmentAttr
 //===----------------------------------------------------------------------===//
 
-/// Upper bound of a figure of a fragment: the product of three figures fits 64
+/// Maximum of an entry of a fragment: the product of three entries fits 64
 /// bits.
-static constexpr int64_t kMaxFragmentFigure = 1 << 16;
+static constexpr int64_t kMaxFragmentEntry = 1 << 16;
 
 LogicalResult FragmentAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                    ArrayRef<int64_t> outer,
@@ -27,16 +27,16 @@ LogicalResult FragmentAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                    ArrayRef<int64_t> strides,
                                    ArrayRef<int64_t> elements) {
   // fragment_c1
-  for (ArrayRef<int64_t> figures : {outer, threads, strides, elements})
-    if (figures.size() != 2 || !arePositive(figures))
-      return emitError() << "fragment has [" << figures
-                         << "], which are not two positive figures";
+  for (ArrayRef<int64_t> entries : {outer, threads, strides, elements})
+    if (entries.size() != 2 || !arePositive(entries))
+      return emitError() << "fragment has [" << entries
+                         << "]; expected two positive numbers";
   // fragment_c2
-  for (ArrayRef<int64_t> figures : {outer, threads, strides, elements})
-    if (std::max(figures[0], figures[1]) > kMaxFragmentFigure)
-      return emitError() << "fragment has [" << figures
-                         << "]; expected figures of at most "
-                         << kMaxFragmentFigure;
+  for (ArrayRef<int64_t> entries : {outer, threads, strides, elements})
+    if (std::max(entries[0], entries[1]) > kMaxFragmentEntry)
+      return emitError() << "fragment has [" << entries
+                         << "]; expected numbers of at most "
+                         << kMaxFragmentEntry;
   return success();
 }
 
@@ -114,8 +114,9 @@ MatrixTilesAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   // matrix_tiles_c1
   if (shapes.size() % 2 != 0 || !arePositive(shapes) ||
       !arePositive({depth, tile, stageRow}) || panel < 0)
-    return emitError() << "matrix tiles have an odd number of figures, or a "
-                          "figure that is not positive";
+    return emitError() << "matrix tiles have an odd number of entries in "
+                          "`shapes`, a number that is not positive, or a "
+                          "negative `panel`";
   return success();
 }
 
@@ -212,7 +213,7 @@ LogicalResult TargetAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     if (value <= 0)
       return emitError() << "target has " << name << " = " << value
                          << "; it must be positive";
-  // A schedule has a lane for every SM.
+  // The same limit as in `ark.schedule`.
   if (sms > kMaxSms)
     return emitError() << "target has sms = " << sms << "; at most " << kMaxSms
                        << " are supported";

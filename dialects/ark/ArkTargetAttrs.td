@@ -8,8 +8,9 @@ include "dialects/ark/ArkAttrBase.td"
 def Ark_FragmentAttr : Ark_Attr<"Fragment", "fragment"> {
   let summary = "The elements of a matrix that each thread of a warp holds";
   let description = [{
-    Each parameter has a figure for rows and one for columns. The matrix is divided into `outer`
-    blocks, and a block into `threads` parts, one for each thread. A part has `elements` elements:
+    Each parameter is a pair of numbers, for rows and for columns. The matrix is divided into
+    `outer` blocks, and a block into `threads` parts, one for each thread. A part has `elements`
+    elements:
 
     - rows and columns of the matrix: `outer * threads * elements`;
     - the part of thread `t` of the warp along a dimension: `t / strides mod threads`;
@@ -21,8 +22,8 @@ def Ark_FragmentAttr : Ark_Attr<"Fragment", "fragment"> {
     ```
 
     Constraints:
-    - (fragment_c1) every parameter has two figures, and all figures are positive.
-    - (fragment_c2) no figure exceeds 65536.
+    - (fragment_c1) every parameter has two entries, and all entries are positive.
+    - (fragment_c2) no entry exceeds 65536.
   }];
   let parameters = (ins ArrayRefParameter<"int64_t">:$outer, ArrayRefParameter<"int64_t">:$threads,
                         ArrayRefParameter<"int64_t">:$strides,
@@ -103,8 +104,8 @@ def Ark_MatrixTilesAttr : Ark_Attr<"MatrixTiles", "matrix_tiles"> {
       in ps.
 
     Constraints:
-    - (matrix_tiles_c1) `shapes` has an even number of figures, and all figures but `panel` are
-      positive. `panel` is not negative.
+    - (matrix_tiles_c1) `shapes` has an even number of entries. All numbers except `panel` are
+      positive, and `panel` is not negative.
   }];
   let parameters = (ins ArrayRefParameter<"int64_t">:$shapes, "int64_t":$depth, "int64_t":$tile,
                         "int64_t":$stage_row, DefaultValuedParameter<"int64_t", "0">:$panel);
@@ -145,11 +146,11 @@ def Ark_GpuAttr : Ark_Attr<"Gpu", "gpu"> {
     - `warp_size`: threads of a warp.
     - `features`: the LLVM target features that code for the architecture needs.
     - `copies`: asynchronous copies to shared memory.
-    - `cluster`: the most CTAs that share memory as a cluster; 1 without clusters.
-    - `packet`: the most bytes that one store makes visible as a whole to threads of other SMs, which
-      poll them; 0 if tasks cannot exchange LL packets.
-    - `scopes`: names of memory scopes. Without them, no kernel can be built: texts of the kernel and
-      checks of its code take the names from here.
+    - `cluster`: the maximum number of CTAs in a thread block cluster; 1 without clusters.
+    - `packet`: the maximum number of bytes of a store that threads of other SMs observe as a whole
+      when they poll; 0 if tasks cannot exchange LL packets.
+    - `scopes`: names of memory scopes. Kernels need them: kernel texts and the checks of generated
+      code use these names.
     - `fp8`: instructions convert 8-bit floats.
     - `mma`: matrix instructions.
     - `matrix_tiles`: tiles for the instructions of `mma` that read operands from shared memory.
@@ -190,11 +191,12 @@ def Ark_TargetAttr : Ark_Attr<"Target", "target"> {
     `backend` is the name of a backend that generates code for the machine: `cpu`, `cuda` or `hip`. It
     is a word, and not an enumerator, so that the dialect needs no list of backends.
 
-    The figures are those of the whole device, except where the list below says otherwise. The cost
-    model reads no other facts about the machine, so any of them can be replaced by a measured one.
+    The numbers describe the whole device, except where the list below says otherwise. The cost
+    model has no other source of facts about the machine, so a measured value can replace each
+    number.
 
     - `sms`: streaming multiprocessors; worker threads on `cpu`. 1 to 65536.
-    - `warps`: warps of one persistent CTA; on `cpu` the most lanes of a worker.
+    - `warps`: warps of one persistent CTA; on `cpu` the maximum number of lanes of a worker.
     - `shared_memory`: bytes that the vCTAs of one SM may share.
     - `bandwidth`: streaming read, GB/s. `flops`: dense matrix rate, GFLOP/s.
     - `handoff`: one SM-to-SM signal, ns. `barrier`: one grid barrier, ns.
@@ -211,7 +213,7 @@ def Ark_TargetAttr : Ark_Attr<"Target", "target"> {
     Constraints:
     - (target_attr_c1) `backend` is not empty. GPUs have a `gpu`, and `cpu` has none.
     - (target_attr_c2) `sms`, `warps`, `bandwidth` and `flops` are positive, `sms` is at most 65536,
-      and no figure is negative.
+      and no number is negative.
   }];
   let parameters = (ins
     StringRefParameter<>:$backend, StringRefParameter<>:$arch,

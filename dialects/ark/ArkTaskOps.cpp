@@ -158,7 +158,7 @@ static LogicalResult verifyInterface(ProgramOp program) {
     // program_c3
     if (!name || !results.insert(name.getValue()).second)
       return program.emitOpError("result ")
-             << i << " needs an ark.name of its own (program_c3)";
+             << i << " needs an ark.name that no other result has (program_c3)";
     auto type = dyn_cast<ShapedType>(program.getResultTypes()[i]);
     if (!type || !type.hasStaticShape())
       return program.emitOpError("result '")
@@ -429,8 +429,9 @@ static LogicalResult verifyFreshOuts(TaskOp task) {
   if (task.getInPlace() && ascends && !fresh->empty() &&
       static_cast<int64_t>(fresh->size()) < outs)
     return success();
-  return task.emitOpError("fresh_outs are not ascending positions of some of ")
-         << outs << " outs of a task that is in_place (task_c9)";
+  return task.emitOpError("needs in_place, and fresh_outs with ascending "
+                          "indices of some, not all, of its ")
+         << outs << " outs (task_c9)";
 }
 
 LogicalResult TaskOp::verify() {

@@ -186,7 +186,7 @@ def Ark_TaskOp : Ark_Op<"task", [AttrSizedOperandSegments, AutomaticAllocationSc
       `ark-verify-synchronization` checks this rule, byte by byte.
     - (task_c7) an operand takes at most 2^47 bytes.
     - (task_c8) static strides of slices in the body are positive.
-    - (task_c9) `fresh_outs` are ascending positions of some, not all, outs of a task that is
+    - (task_c9) `fresh_outs` has ascending indices of some, not all, outs of a task that is
       `in_place`. The task fills these outs, as a task without `in_place` does, and updates the
       others.
 

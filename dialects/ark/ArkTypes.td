@@ -12,11 +12,10 @@ class Ark_Type<string name, string typeMnemonic, list<Trait> traits = []>
 }
 
 def Ark_ChannelType : Ark_Type<"Channel", "channel"> {
-  let summary = "A one-directional connection to a peer rank";
+  let summary = "A connection to a peer rank";
   let description = [{
-    The device handle has 48 bytes: inbound token, remote inbound token, expected token, destination
-    base, source base and packet buffer, of 8 bytes each. The layout equals that of the memory
-    channel of MSCCL++ 0.9 and later, so one lowering serves both.
+    Both ends put tensors to the channel and take tensors from it. Channels exist only in the `graph`
+    stage: `ark-join-ranks` replaces them by groups that copy tensors to buffers of the other rank.
   }];
 }
 

@@ -2,7 +2,7 @@
 
 func.func private @f(%x: memref<4xf32>)
 func.func @more(%x: memref<4xf32>) {
-  // expected-error @below {{attribute 'ark.cta_collective' must be an i64, on a call with as many operands at least}}
+  // expected-error @below {{attribute 'ark.cta_collective' must be an i64 from 0 to the number of operands, on a call}}
   func.call @f(%x) {ark.cta_collective = 2 : i64} : (memref<4xf32>) -> ()
   return
 }
@@ -25,7 +25,7 @@ func.func @place() attributes {ark.cta_collective = 0 : i64} {
 
 // -----
 
-// expected-error @below {{attribute 'ark.tensor_maps' must be an array of arrays of 5 i64, none of them negative, on a function}}
+// expected-error @below {{attribute 'ark.tensor_maps' must be an array of arrays of 5 non-negative i64, on a function}}
 func.func @short() attributes {ark.tensor_maps = [array<i64: 0, 192, 256, 192>]} {
   return
 }

@@ -19,7 +19,7 @@ ark.program @schedule_c2(%x: memref<32xf32> {ark.kind = #ark.kind<output>, ark.n
     ark.yield
   }
   ark.schedule "a" sms = 1 {
-    // expected-error @below {{names SM 1 of 1 (schedule_c2)}}
+    // expected-error @below {{names SM 1, but the schedule has sms = 1 (schedule_c2)}}
     ark.lane sms = [0, 2] warps = [0, 1] { ark.run "t" [d0, d0 + 1] }
   }
   ark.return

@@ -1,16 +1,16 @@
 // RUN: ark-opt %s --split-input-file --verify-diagnostics
 
-// expected-error @below {{fragment has [2], which are not two positive figures}}
+// expected-error @below {{fragment has [2]; expected two positive numbers}}
 func.func private @fragment_c1() attributes {f = #ark.fragment<outer = [2], threads = [8, 4], strides = [4, 1], elements = [1, 2]>}
 
 // -----
 
-// expected-error @below {{fragment has [8, 0], which are not two positive figures}}
+// expected-error @below {{fragment has [8, 0]; expected two positive numbers}}
 func.func private @fragment_c1_zero() attributes {f = #ark.fragment<outer = [2, 1], threads = [8, 0], strides = [4, 1], elements = [1, 2]>}
 
 // -----
 
-// expected-error @below {{fragment has [65537, 1]; expected figures of at most 65536}}
+// expected-error @below {{fragment has [65537, 1]; expected numbers of at most 65536}}
 func.func private @fragment_c2() attributes {f = #ark.fragment<outer = [65537, 1], threads = [8, 4], strides = [4, 1], elements = [1, 2]>}
 
 // -----
@@ -30,7 +30,7 @@ func.func private @mma_c2() attributes {
 
 // -----
 
-// expected-error @below {{matrix tiles have an odd number of figures, or a figure that is not positive}}
+// expected-error @below {{matrix tiles have an odd number of entries in `shapes`, a number that is not positive, or a negative `panel`}}
 func.func private @matrix_tiles_c1() attributes {t = #ark.matrix_tiles<shapes = [64, 64, 32], depth = 64, tile = 3000, stage_row = 2300>}
 
 // -----

@@ -66,7 +66,7 @@ ark.program @stopAttributeIsNoUnit(%s: tensor<i32> {ark.kind = #ark.kind<state>,
 
 // -----
 
-// expected-error @below {{result 0 needs an ark.name of its own (program_c3)}}
+// expected-error @below {{result 0 needs an ark.name that no other result has (program_c3)}}
 ark.program @program_c3(%x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}) -> tensor<4xf32> {
   ark.return %x : tensor<4xf32>
 }
@@ -401,7 +401,7 @@ func.func @task_c8_on_buffers(%x: memref<8xf32>) {
 // -----
 
 func.func @task_c9_not_in_place(%x: memref<8xf32>, %y: memref<8xf32>) {
-  // expected-error @below {{fresh_outs are not ascending positions of some of 2 outs of a task that is in_place (task_c9)}}
+  // expected-error @below {{needs in_place, and fresh_outs with ascending indices of some, not all, of its 2 outs (task_c9)}}
   ark.task "t" grid [1] ins() outs(%x[#ark.region<(d0) -> (0), [8]>] : memref<8xf32>,
       %y[#ark.region<(d0) -> (0), [8]>] : memref<8xf32>) attributes {fresh_outs = array<i64: 0>} {
   ^bb0(%i: index, %a: memref<8xf32, strided<[1], offset: ?>>, %b: memref<8xf32, strided<[1], offset: ?>>):
@@ -413,7 +413,7 @@ func.func @task_c9_not_in_place(%x: memref<8xf32>, %y: memref<8xf32>) {
 // -----
 
 func.func @task_c9_all(%x: memref<8xf32>, %y: memref<8xf32>) {
-  // expected-error @below {{fresh_outs are not ascending positions of some of 2 outs of a task that is in_place (task_c9)}}
+  // expected-error @below {{needs in_place, and fresh_outs with ascending indices of some, not all, of its 2 outs (task_c9)}}
   ark.task "t" grid [1] ins() outs(%x[#ark.region<(d0) -> (0), [8]>] : memref<8xf32>,
       %y[#ark.region<(d0) -> (0), [8]>] : memref<8xf32>) attributes {in_place, fresh_outs = array<i64: 0, 1>} {
   ^bb0(%i: index, %a: memref<8xf32, strided<[1], offset: ?>>, %b: memref<8xf32, strided<[1], offset: ?>>):
@@ -425,7 +425,7 @@ func.func @task_c9_all(%x: memref<8xf32>, %y: memref<8xf32>) {
 // -----
 
 func.func @task_c9_none(%x: memref<8xf32>, %y: memref<8xf32>) {
-  // expected-error @below {{fresh_outs are not ascending positions of some of 2 outs of a task that is in_place (task_c9)}}
+  // expected-error @below {{needs in_place, and fresh_outs with ascending indices of some, not all, of its 2 outs (task_c9)}}
   ark.task "t" grid [1] ins() outs(%x[#ark.region<(d0) -> (0), [8]>] : memref<8xf32>,
       %y[#ark.region<(d0) -> (0), [8]>] : memref<8xf32>) attributes {in_place, fresh_outs = array<i64>} {
   ^bb0(%i: index, %a: memref<8xf32, strided<[1], offset: ?>>, %b: memref<8xf32, strided<[1], offset: ?>>):
@@ -437,7 +437,7 @@ func.func @task_c9_none(%x: memref<8xf32>, %y: memref<8xf32>) {
 // -----
 
 func.func @task_c9_order(%x: memref<8xf32>, %y: memref<8xf32>) {
-  // expected-error @below {{fresh_outs are not ascending positions of some of 2 outs of a task that is in_place (task_c9)}}
+  // expected-error @below {{needs in_place, and fresh_outs with ascending indices of some, not all, of its 2 outs (task_c9)}}
   ark.task "t" grid [1] ins() outs(%x[#ark.region<(d0) -> (0), [8]>] : memref<8xf32>,
       %y[#ark.region<(d0) -> (0), [8]>] : memref<8xf32>) attributes {in_place, fresh_outs = array<i64: 1, 0>} {
   ^bb0(%i: index, %a: memref<8xf32, strided<[1], offset: ?>>, %b: memref<8xf32, strided<[1], offset: ?>>):
@@ -449,7 +449,7 @@ func.func @task_c9_order(%x: memref<8xf32>, %y: memref<8xf32>) {
 // -----
 
 func.func @task_c9_position(%x: memref<8xf32>, %y: memref<8xf32>) {
-  // expected-error @below {{fresh_outs are not ascending positions of some of 2 outs of a task that is in_place (task_c9)}}
+  // expected-error @below {{needs in_place, and fresh_outs with ascending indices of some, not all, of its 2 outs (task_c9)}}
   ark.task "t" grid [1] ins() outs(%x[#ark.region<(d0) -> (0), [8]>] : memref<8xf32>,
       %y[#ark.region<(d0) -> (0), [8]>] : memref<8xf32>) attributes {in_place, fresh_outs = array<i64: 2>} {
   ^bb0(%i: index, %a: memref<8xf32, strided<[1], offset: ?>>, %b: memref<8xf32, strided<[1], offset: ?>>):

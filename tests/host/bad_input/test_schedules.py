@@ -125,7 +125,7 @@ BROKEN: dict[str, tuple[Edit, list[str]]] = {
     ),
     "more SMs than there are": (
         edit(r"lane sms = \[2, 4\]", "lane sms = [2, 40]"),
-        ["ark.lane: names SM 39 of 4"],
+        ["ark.lane: names SM 39, but the schedule has sms = 4"],
     ),
     "region that lies": (
         edit(r"\(d0 \* 4, 0\)", "(0, 0)"),
