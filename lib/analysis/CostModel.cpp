@@ -120,8 +120,8 @@ void CostModel::addTask(TaskOp task) {
   VCTATimes &time = times.emplace_back();
   time.count = task.getNumVCTAs();
 
-  // Bytes of every vCTA, and its share of the work: the part of the outs that
-  // it writes.
+  // The bytes of every vCTA, and the share of the work of every vCTA, which is
+  // the fraction of the outs that the vCTA writes.
   std::vector<double> bytes(time.count, 0), share(time.count, 1);
   bool clipped = false;
   size_t inputs = task.getInputs().size();

@@ -36,7 +36,7 @@ struct Relation {
   bool isEmpty() const { return sets.size() == 1; }
 };
 
-/// A pair of operands that touch the same bytes.
+/// A pair of operands that access the same bytes.
 struct Dependence {
   /// Positions in `Dependences::getTasks()`; equal if vCTAs of one task depend
   /// on each other.

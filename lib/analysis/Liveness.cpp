@@ -64,8 +64,8 @@ FailureOr<Liveness> Liveness::compute(ProgramOp program) {
       FailureOr<BufferView> view = resolveBufferView(operand);
       if (failed(view))
         return failure();
-      // Packets lie in a buffer of their own. The receipt of a packet orders no
-      // other write of its sender, so packets add no dependence.
+      // Packets lie in the buffer of `ark.packets`. The receipt of a packet
+      // orders no other write of its sender, so packets add no dependence.
       if (isPackets(view->root))
         continue;
       Access access = getAccess(index, task, position, *view);

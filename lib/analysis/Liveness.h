@@ -49,8 +49,8 @@ public:
   /// task that accesses the other one, and neither intermediate is exclusive.
   bool mayShare(unsigned first, unsigned second) const;
 
-  /// Returns the most bytes of intermediates that are in use at a time when
-  /// tasks run in program order.
+  /// Returns the maximum number of bytes of intermediates that are in use at
+  /// the same time when tasks run in program order.
   int64_t getLargestLiveSet() const;
 
 private:

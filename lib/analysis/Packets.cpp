@@ -23,7 +23,7 @@ std::optional<StringRef> mlir::ark::findPacketObstacle(TaskOp task) {
   FailureOr<BufferView> view = resolveBufferView(task.getOuts().front());
   if (failed(view) || !view->elementType.isSignlessInteger(64) ||
       !isa_and_nonnull<ArenaOp>(view->root.getDefiningOp()))
-    return "its packets are no words of the arena";
+    return "its packets are not in the arena";
   RegionAttr region = task.getRegion(task.getInputs().size());
   if (llvm::any_of(llvm::zip(region.getSizes(), view->shape), [](auto pair) {
         return std::get<0>(pair) < std::get<1>(pair);
@@ -31,6 +31,6 @@ std::optional<StringRef> mlir::ark::findPacketObstacle(TaskOp task) {
     return "it does not write all of its packets";
   int64_t bytes = view->getNumElements() * view->elementBytes;
   if (bytes == 0 || view->getByteEnd() - view->byteOffset != bytes)
-    return "its packets do not lie side by side";
+    return "its packets are not contiguous";
   return std::nullopt;
 }

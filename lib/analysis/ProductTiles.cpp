@@ -72,8 +72,8 @@ double mlir::ark::predictTilesNs(TargetAttr target, const ProductSizes &sizes,
   return divideCeil(countTiles(sizes, rows, columns), target.getSms()) * ns;
 }
 
-/// Returns true unless the elements are split, and the stages of a tile exceed
-/// the shared memory, or the threads cannot load its rows evenly.
+/// Returns false if the elements are split and either the stages of a tile
+/// exceed the shared memory or the threads cannot load its rows evenly.
 static bool canSplit(TargetAttr target, const ProductSizes &sizes, int64_t rows,
                      int64_t columns) {
   return sizes.terms == 1 ||

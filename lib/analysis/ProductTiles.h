@@ -14,8 +14,8 @@ namespace mlir::ark {
 inline constexpr int64_t kMostTileSide = 128;
 inline constexpr int64_t kLeastTileRows = 16, kLeastTileColumns = 64;
 
-/// bf16 terms into which threads split an element of f32 for matrix units. The
-/// element is the sum of its terms.
+/// Number of bf16 terms into which threads split an f32 element for matrix
+/// units. The element is the sum of its terms.
 inline constexpr int64_t kF32Terms = 3;
 /// Stages of split operands in shared memory, and the unit of the rows and
 /// columns of their tiles, which the threads of a CTA load at once.

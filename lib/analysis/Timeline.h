@@ -27,7 +27,7 @@ struct Timeline {
 };
 
 /// Predicts the times of a synchronised schedule. The duration of a wait is the
-/// time for which the lane stands still. Fails with an error if lanes wait for
+/// time for which the lane is blocked. Fails with an error if lanes wait for
 /// each other.
 FailureOr<Timeline> computeTimeline(ScheduleOp schedule);
 

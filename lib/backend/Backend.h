@@ -47,7 +47,8 @@ public:
   virtual SmallVector<std::string> getTargetNames() const = 0;
 
   /// Returns the target `<name>:<arch>`, or the target `<name>` without an
-  /// architecture. Reports an error at `loc` and fails if there is none.
+  /// architecture. Reports an error at `loc` and fails if there is no such
+  /// target.
   virtual FailureOr<TargetAttr> parseTarget(std::optional<StringRef> arch,
                                             Location loc) const = 0;
 

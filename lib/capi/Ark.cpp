@@ -90,8 +90,8 @@ static std::string describe(Location loc) {
 MlirLogicalResult arkProveTables(const ArkBundleTables *tables,
                                  ArkTableProof *proof,
                                  ArkProblemCallback report, void *userData) {
-  // No threads, since the caller may fork afterwards, and the context serves a
-  // single program.
+  // The context has no threads, since the caller may fork afterwards. A single
+  // program would not use them.
   MLIRContext context(MLIRContext::Threading::DISABLED);
   // Printing an op of a schedule would print the whole program.
   context.printOpOnDiagnostic(false);

@@ -1,4 +1,4 @@
-//===- GuardedRun.cpp - Work in a process of its own ----------------------===//
+//===- GuardedRun.cpp - Work in a child process ---------------------------===//
 
 #include "lib/capi/GuardedRun.h"
 
@@ -45,15 +45,17 @@ struct mlir::ark::Progress {
 // Limits
 //===----------------------------------------------------------------------===//
 
-/// A quarter of the usual stack. A process that reads the input again has the
-/// usual one.
+/// A quarter of Linux's default stack size. Input that MLIR reads within this
+/// limit does not exhaust the default stack of another process that reads the
+/// input.
 static constexpr rlim_t kStackBytes = rlim_t(2) << 20;
 static constexpr rlim_t kMemoryBytes = rlim_t(8) << 30;
 static constexpr rlim_t kMemoryPerByte = 64;
 /// Limits the time of MLIR's reader, which never ends on some damaged bytecode.
 static constexpr rlim_t kBytesPerSecond = 1 << 16;
 
-/// Sanitizers reserve terabytes of addresses.
+/// Sanitizers reserve terabytes of address space, so a process with sanitizers
+/// has no limit on its address space.
 #ifndef __has_feature
 #define __has_feature(feature) 0
 #endif
@@ -69,7 +71,8 @@ static rlimit getLimit(int resource) {
   return limit;
 }
 
-/// Lowers a limit, which the process can raise again to what it was.
+/// Lowers a soft limit. The process can restore it, because the hard limit
+/// stays.
 static void lowerLimit(int resource, rlimit limit, rlim_t most) {
   limit.rlim_cur = std::min(limit.rlim_cur, most);
   setrlimit(resource, &limit);
@@ -269,8 +272,8 @@ int mlir::ark::runGuarded(StringRef file, unsigned seconds,
   const pid_t parent = getpid();
   const pid_t child = fork();
   if (child < 0)
-    return fail(file,
-                llvm::Twine("cannot start a process: ") + std::strerror(errno));
+    return fail(file, llvm::Twine("cannot start a child process: ") +
+                          std::strerror(errno));
   if (child == 0)
     return runInChild(*progress, parent, seconds, work);
 

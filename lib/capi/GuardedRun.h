@@ -1,4 +1,4 @@
-//===- GuardedRun.h - Work in a process of its own --------------*- C++ -*-===//
+//===- GuardedRun.h - Work in a child process -------------------*- C++ -*-===//
 
 #ifndef ARK_LIB_CAPI_GUARDEDRUN_H
 #define ARK_LIB_CAPI_GUARDEDRUN_H

@@ -2,8 +2,8 @@
 #
 # All C++ goes into object libraries, one per folder, and every binary links all of them. A library
 # names the folders that it uses (USES), and the build fails if one of its files includes a header
-# of another folder: see CheckIncludes.cmake. The sources of a folder are all its *.cpp; adding a
-# file needs no edit here.
+# of another folder: see CheckIncludes.cmake. The sources of a folder are all its *.cpp; a new file
+# needs no entry in CMakeLists.txt.
 
 # Objects for ark-opt and the C API, and objects of test-only passes for ark-opt.
 set_property(GLOBAL PROPERTY ARK_LIBRARIES "")

@@ -20,7 +20,7 @@ function(ark_python_capi_library name)
     endif()
   endforeach()
   list(REMOVE_DUPLICATES archives)
-  # Files instead of targets: a target would bring its static dependencies along.
+  # Links files instead of targets, because a target would add its static dependencies.
   list(TRANSFORM archives REPLACE "(.+)" "$<TARGET_FILE:\\1>")
   list(JOIN archives "," archives)
 
@@ -37,10 +37,10 @@ function(ark_python_capi_library name)
           LIBRARY DESTINATION ${ARG_DESTINATION})
 endfunction()
 
-# ark_python_link_llvm(<modules target>): replaces the static LLVMSupport that the extensions
-# link. A second copy of LLVMSupport beside libLLVM.so would have globals of its own. With
-# ARK_STATIC_LLVM, the library with LLVM inside exports the C API alone, so each extension links the
-# few functions of LLVMSupport that it needs, as upstream intends.
+# ark_python_link_llvm(<modules target>): replaces the static LLVMSupport that the extensions link.
+# A second copy of LLVMSupport beside libLLVM.so would have separate globals. With ARK_STATIC_LLVM,
+# libArkPythonCAPI.so exports only the C API, so each extension links the few functions of
+# LLVMSupport that it needs, as upstream does.
 function(ark_python_link_llvm modules)
   set(llvm LLVM)
   if(ARK_STATIC_LLVM)
@@ -57,10 +57,9 @@ endfunction()
 
 # ark_python_stubs(<module> <package root> OUTPUTS <files> DEPENDS <targets>)
 #
-# Generates the type stubs of an extension below type_stubs/_mlir_libs of the
-# current binary folder. Upstream's mlir_generate_type_stubs runs the interpreter
-# with its site packages, where an editable install of this very package would
-# be imported instead of what has just been built.
+# Generates the type stubs of an extension below type_stubs/_mlir_libs of the current binary folder.
+# Upstream's mlir_generate_type_stubs runs the interpreter with its site packages, where the
+# interpreter would import an editable install of this package instead of the new build.
 function(ark_python_stubs module package_root)
   cmake_parse_arguments(ARG "" "" "OUTPUTS;DEPENDS" ${ARGN})
   set(folder ${CMAKE_CURRENT_BINARY_DIR}/type_stubs/_mlir_libs)

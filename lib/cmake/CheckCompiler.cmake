@@ -1,6 +1,6 @@
-# MLIR identifies a trait by the name of its type as the compiler spells it, and GCC and Clang spell
-# such names differently. An ark built with another compiler than MLIR would start, but would not
-# see that builtin.module is a symbol table.
+# MLIR identifies a trait by the compiler's spelling of the name of its type, which differs between
+# GCC and Clang. If one of them builds ark and the other one MLIR, ark-opt starts, but does not find
+# that builtin.module has the trait SymbolTable.
 
 if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   get_target_property(ark_libmlir MLIR LOCATION)

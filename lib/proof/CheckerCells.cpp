@@ -351,7 +351,7 @@ void CellPartition::addEvents(const Layout &layout,
 
 namespace {
 /// The cells of one sweep by their boxes. The boxes of a cell are consecutive
-/// pairs of box and cell, so that no cell has a list of its own.
+/// pairs of box and cell, so that cells need no separate lists.
 class CellsByBoxes {
 public:
   using Pairs = std::vector<std::pair<uint32_t, uint32_t>>;

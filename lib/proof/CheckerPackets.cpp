@@ -88,11 +88,11 @@ std::optional<StringRef> PacketChecker::findObstacle(TaskOp task) const {
   const OperandAccess &access = *written->second.front();
   if (!access.view.elementType.isSignlessInteger(64) ||
       !isa_and_nonnull<ArenaOp>(access.view.root.getDefiningOp()))
-    return "its packets are no words of the arena";
+    return "its packets are not in the arena";
   if (!touchesAll(access))
     return "it does not write all of its packets";
   if (!isContiguous(access.view))
-    return "its packets do not lie side by side";
+    return "its packets are not contiguous";
   return std::nullopt;
 }
 

@@ -308,7 +308,7 @@ std::optional<Hazard> RaceChecker::findHazard(CellChecker &checker) {
 }
 
 bool RaceChecker::isProvenByGroups(const BufferAccesses &part) {
-  // Packets have an order of their own: a reader polls each word.
+  // The order of tasks proves nothing about packets: a reader polls each word.
   if (isPackets(part.root))
     return false;
   for (const AccessGroup &group :

@@ -96,8 +96,8 @@ LogicalResult RankChecker::checkSemaphore(SemaphoreOp semaphore,
     if (isa<BarrierOp>(use.item) != isBarrier)
       return use.item->emitOpError("of '@")
              << semaphore.getSymName() << "' on SM " << use.sm
-             << ": lanes of several ranks meet at a semaphore, or signal it "
-                "and wait for it (sharing_c3)";
+             << ": a semaphore of several ranks has either barriers, or "
+                "signals and waits (sharing_c3)";
   if (connectsRanks(semaphore.getHandoff(), isBarrier))
     return success();
   InFlightDiagnostic diagnostic =
@@ -170,7 +170,7 @@ LogicalResult RankChecker::checkArgument(const OperandAccess &access,
       parseRank(name) == getRank(at))
     return success();
   return reportVCTA(access, vcta, at)
-         << " touches '" << name
+         << " accesses '" << name
          << "', which is not an argument of its rank (sharing_c5)";
 }
 

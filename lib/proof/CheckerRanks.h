@@ -11,8 +11,8 @@
 
 namespace mlir::ark::checker {
 
-/// Checks the rules for programs of several ranks. Each rank may have a GPU of
-/// its own, so ranks share no more than these rules allow:
+/// Checks the rules for programs of several ranks. Each rank may have a
+/// separate GPU, so ranks share no more than these rules allow:
 ///
 /// - (sharing_c1) ranks have equal shares of the SMs, the arena and the
 ///   packets.
@@ -22,7 +22,8 @@ namespace mlir::ark::checker {
 ///   signal or a wait of this semaphore.
 /// - (sharing_c4) a vCTA reads its own rank's parts of the arena and the
 ///   packets.
-/// - (sharing_c5) a vCTA touches no argument of another rank but constants.
+/// - (sharing_c5) a vCTA accesses no argument of another rank, except
+///   constants.
 LogicalResult checkRanks(ScheduleOp schedule, const ProgramAccesses &program,
                          ArrayRef<Lane> lanes, ArrayRef<Item> positions);
 

@@ -57,7 +57,7 @@ StringRef TableChecker::findProblem(const OperandRecord &operand,
                                     OperandEntry entry,
                                     const ValueRecord &value) const {
   if (entry.slot != value.slot || entry.offset != value.offset + operand.begin)
-    return "lies elsewhere than its value";
+    return "is not at the slot and offset of its value";
   if (operand.begin + operand.getSpan() > value.bytes)
     return "leaves its value";
   if (entry.offset % operand.alignment || entry.offset % operand.elementBytes)
@@ -92,7 +92,7 @@ LogicalResult TableChecker::checkOperands() {
   return success();
 }
 
-/// Checks that every lane of an SM can have a warp of its own.
+/// Checks that every lane of an SM can have a separate warp.
 LogicalResult TableChecker::checkLanes() {
   DenseMap<int64_t, int64_t> lanesOfSm;
   for (auto [entry, lane] : llvm::enumerate(tables.lanes))
@@ -152,13 +152,13 @@ LogicalResult TableChecker::checkHandoff(size_t semaphore,
       OperandEntry begin = tables.operands[first],
                    end = tables.operands[first + 1];
       if (begin.slot != 0 || end.slot != 0)
-        return fail("operands", first) << "packets lie in the arena";
+        return fail("operands", first) << "rank packets must lie in the arena";
       expected.push_back({begin.offset, end.offset});
     }
     llvm::sort(expected);
     if (ArrayRef<Words>(expected) != sent)
       return fail("instructions", item)
-             << "waits for other packets than those that are sent before "
+             << "does not wait for exactly the packets that are sent before "
              << "semaphore '" << record.name << "' is signalled";
   }
   return success();
@@ -180,7 +180,7 @@ LogicalResult TableChecker::checkHandoffs() {
       if (entry.opcode == Opcode::Signal && entry.c) {
         if (!last)
           return fail("instructions", item)
-                 << "does not come right after a run that sends packets";
+                 << "does not come right after a work item that sends packets";
         sent[entry.a].push_back(*last);
       }
     }
@@ -218,7 +218,7 @@ LogicalResult TableChecker::checkStop() {
         continue;
       if (found)
         return fail("instructions", item)
-               << "is the second stop: a program has one at most";
+               << "is the second stop: a program has at most one";
       found = item;
       std::optional<int64_t> writer = findLastWriter(entry.a);
       bool follows = writer && item > lane.first;

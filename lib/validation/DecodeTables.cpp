@@ -89,7 +89,7 @@ StringRef TableDecoder::findProblem(const Instruction &entry) const {
     if (entry.a < 1 ||
         entry.a > static_cast<int64_t>(manifest.buffers.size()) ||
         !manifest.buffers[entry.a - 1].stop)
-      return "looks at a buffer that does not end the launch";
+      return "reads a buffer that does not end the launch";
     return entry.b != 0 || entry.c != 0 ? "an unused field is not zero" : "";
   }
   return "there is no such opcode";

@@ -261,7 +261,7 @@ ark.program @meetingAndCounting(
       ark.barrier @end
     }
     ark.lane sms = [2, 3] warps = [0, 1] {
-      // expected-error @below {{'ark.signal' op of '@p' on SM 2: lanes of several ranks meet at a semaphore, or signal it and wait for it (sharing_c3)}}
+      // expected-error @below {{'ark.signal' op of '@p' on SM 2: a semaphore of several ranks has either barriers, or signals and waits (sharing_c3)}}
       ark.signal @p
       ark.wait @p
       ark.run "read" [0, 1]
@@ -516,7 +516,7 @@ ark.program @packetsFromTheWrongRank(
   ark.schedule "hand" sms = 4 {
     ark.semaphore @end arrivals = 2 handoff = barrier
     ark.lane sms = [2, 3] warps = [0, 1] {
-      // expected-error @below {{vCTA 0 of 'put' on SM 2 of rank 1 touches 'rank0/x', which is not an argument of its rank (sharing_c5)}}
+      // expected-error @below {{vCTA 0 of 'put' on SM 2 of rank 1 accesses 'rank0/x', which is not an argument of its rank (sharing_c5)}}
       ark.run "put" [0, 1]
       ark.barrier @end
     }
@@ -542,7 +542,7 @@ ark.program @argumentWithoutARank(
   ark.schedule "hand" sms = 4 {
     ark.semaphore @end arrivals = 1 handoff = barrier
     ark.lane sms = [0, 1] warps = [0, 1] {
-      // expected-error @below {{vCTA 0 of 'a' on SM 0 of rank 0 touches 'x', which is not an argument of its rank (sharing_c5)}}
+      // expected-error @below {{vCTA 0 of 'a' on SM 0 of rank 0 accesses 'x', which is not an argument of its rank (sharing_c5)}}
       ark.run "a" [0, 1]
       ark.barrier @end
     }
