@@ -39,9 +39,10 @@ static constexpr int64_t kMinStages = 2, kMaxStages = 3;
 static bool areSupported(MmaAttr mma) {
   return mma.hasOperandsOfSameThreads() &&
          mma.hasAccumulatorsInThreadsOfLhs() &&
-         MatrixFragment(mma.getLhs()).getOwn(0) == 2 &&
+         MatrixFragment(mma.getLhs()).getExtentPerThread(0) == 2 &&
          mma.getLhs().getElements()[1] == mma.getAcc().getElements()[1] &&
-         kLoadBytes / kElementBytes % MatrixFragment(mma.getLhs()).getOwn(1) ==
+         kLoadBytes / kElementBytes %
+                 MatrixFragment(mma.getLhs()).getExtentPerThread(1) ==
              0;
 }
 
@@ -129,8 +130,8 @@ AttentionShape::choose(const AttentionOps &attention, MmaAttr mma,
 /// the keys form an operand.
 static bool haveWarpgroups(MmaAttr mma) {
   MatrixFragment acc(mma.getAcc());
-  return acc.getOwn(0) == 2 && acc.getConsecutive(1) == 2 &&
-         acc.getOwn(1) == 2 && mma.getK() == 2 * mma.getN() &&
+  return acc.getExtentPerThread(0) == 2 && acc.getConsecutive(1) == 2 &&
+         acc.getExtentPerThread(1) == 2 && mma.getK() == 2 * mma.getN() &&
          kStageDepth % mma.getK() == 0;
 }
 

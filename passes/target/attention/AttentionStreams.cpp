@@ -217,7 +217,8 @@ void StreamBuilder::step(State &state, Value first) {
   Value largest = state.maximum;
   for (Value score : scores)
     largest = arith::MaximumFOp::create(builder, largest, score);
-  largest = combine<arith::MaximumFOp>(largest, getAcc().getSharerDistances(0));
+  largest =
+      combine<arith::MaximumFOp>(largest, getAcc().getSharingDistances(0));
   Value finite = getFinite(largest);
   Value correction = getExponential(finite, state.maximum);
   state.maximum = largest;
@@ -274,7 +275,8 @@ void StreamBuilder::storeProducts(const State &state) {
 }
 
 void StreamBuilder::store(const State &state) {
-  Value sum = combine<arith::AddFOp>(state.sum, getAcc().getSharerDistances(0));
+  Value sum =
+      combine<arith::AddFOp>(state.sum, getAcc().getSharingDistances(0));
   {
     OpBuilder::InsertionGuard guard(builder);
     auto branch = scf::IfOp::create(builder, isLess(quad, index(shape.rows)),

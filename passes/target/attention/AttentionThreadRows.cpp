@@ -56,7 +56,7 @@ AttentionThreadRows::updateSoftmax(MutableArrayRef<Value> maxima,
     for (Value score : scores[threadRow])
       largest = arith::MaximumFOp::create(builder, largest, score);
     largest =
-        combine<arith::MaximumFOp>(largest, getAcc().getSharerDistances(0));
+        combine<arith::MaximumFOp>(largest, getAcc().getSharingDistances(0));
     Value less =
         arith::NegFOp::create(builder, scale(getFinite(largest))).getResult();
     corrections.push_back(
@@ -76,7 +76,7 @@ AttentionThreadRows::updateSoftmax(MutableArrayRef<Value> maxima,
 
 void AttentionThreadRows::combineSums(MutableArrayRef<Value> sums) {
   for (Value &sum : sums)
-    sum = combine<arith::AddFOp>(sum, getAcc().getSharerDistances(0));
+    sum = combine<arith::AddFOp>(sum, getAcc().getSharingDistances(0));
 }
 
 /// Inserts a branch that is taken if the thread's row exists, and moves the

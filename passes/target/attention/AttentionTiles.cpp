@@ -22,8 +22,10 @@ void AttentionTiles::assignThreads(Value thread) {
   element = attention.getElementType();
   warp = div(thread, shape.getWarpSize());
   inWarp = rem(thread, shape.getWarpSize());
-  quad = getAcc().createPart(builder, builder.getLoc(), inWarp, /*dim=*/0);
-  inQuad = getAcc().createPart(builder, builder.getLoc(), inWarp, /*dim=*/1);
+  quad =
+      getAcc().createThreadIndex(builder, builder.getLoc(), inWarp, /*dim=*/0);
+  inQuad =
+      getAcc().createThreadIndex(builder, builder.getLoc(), inWarp, /*dim=*/1);
 }
 
 void AttentionTiles::findLength() {

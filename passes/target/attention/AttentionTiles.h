@@ -62,14 +62,14 @@ protected:
   MatrixFragment getLhs() const { return instruction->getLhs(); }
   MatrixFragment getAcc() const { return instruction->getAcc(); }
   /// Returns the number of threads that share a row.
-  int64_t getQuadThreads() const { return getLhs().getSharers(0); }
-  int64_t getNumQuads() const { return getLhs().getSharers(1); }
+  int64_t getQuadThreads() const { return getLhs().getThreadsSharing(0); }
+  int64_t getNumQuads() const { return getLhs().getThreadsSharing(1); }
   /// Returns the number of rows of a thread.
-  int64_t getRowsPerThread() const { return getAcc().getOwn(0); }
+  int64_t getRowsPerThread() const { return getAcc().getExtentPerThread(0); }
   /// Returns the number of columns of a thread, which are neighbours.
-  int64_t getColumnsPerThread() const { return getAcc().getOwn(1); }
+  int64_t getColumnsPerThread() const { return getAcc().getExtentPerThread(1); }
   /// Returns the number of keys of a thread in the product by the values.
-  int64_t getKeysPerThread() const { return getLhs().getOwn(1); }
+  int64_t getKeysPerThread() const { return getLhs().getExtentPerThread(1); }
   /// Returns the words of a row or column of a thread.
   int64_t getWordsPerThread() const { return getKeysPerThread() / 2; }
   /// Returns the accumulators of one of the thread's rows.

@@ -62,7 +62,7 @@ private:
   Source getSource(Value buffer);
   void copyQueries();
   void copyKeys(Value first, Value stage);
-  void copyIfThere(Value first, Value stage);
+  void copyStepIfExists(Value first, Value stage);
   void waitForProducts();
   Value createZeros(int64_t columns);
   Value move(Value descriptor, Value offset, int64_t bytes);
@@ -206,7 +206,7 @@ void WarpgroupLoopBuilder::copyKeys(Value first, Value stage) {
 /// Issues and commits the copies of a step if the step exists. Commits a group
 /// of copies even if the step does not exist, so that every wait counts the
 /// same number of groups.
-void WarpgroupLoopBuilder::copyIfThere(Value first, Value stage) {
+void WarpgroupLoopBuilder::copyStepIfExists(Value first, Value stage) {
   auto branch =
       scf::IfOp::create(builder, isLess(first, length), /*withElse=*/false);
   {
@@ -375,7 +375,7 @@ SmallVector<Value> WarpgroupLoopBuilder::createSteps(Value begin, Value end,
   // After this wait, no warpgroup reads the previous stage any more.
   waitForStageCopies(builder, shape.stages - 2);
   if (isWhole || mask)
-    copyIfThere(add(first, ahead * keys), /*stage=*/offsets[1]);
+    copyStepIfExists(add(first, ahead * keys), /*stage=*/offsets[1]);
   step(state, offsets[0], first);
   SmallVector<Value> next = state.flatten();
   for (Value offset : offsets) {
@@ -393,7 +393,7 @@ WarpgroupLoopBuilder::State WarpgroupLoopBuilder::stream() {
   int64_t keys = shape.getStageKeys();
   copyQueries();
   for (int64_t i = 0; i < ahead; ++i)
-    copyIfThere(index(i * keys), index(i * bytes));
+    copyStepIfExists(index(i * keys), index(i * bytes));
   State state;
   state.maxima.assign(getRowsPerThread(), getLeast());
   state.sums.assign(getRowsPerThread(), number(0));

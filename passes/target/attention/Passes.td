@@ -84,8 +84,8 @@ def FlashAttentionPass : Pass<"ark-flash-attention", "::mlir::ModuleOp"> {
     other results differ only by rounding.
 
     The instruction, and the elements that each thread holds, come from the target's `#ark.mma`; the
-    figures here are those of `mma.sync`. The pass skips instructions whose accumulators lie in other
-    threads than the operands of the next product.
+    numbers here are those of `mma.sync`. The pass skips instructions whose accumulators lie in
+    other threads than the operands of the next product.
 
     The pass also skips head sizes above 128, head sizes that are not a multiple of 16 if there are
     more than 8 rows, rows that are not aligned to 16 bytes, and attentions that would need more

@@ -26,7 +26,7 @@ static Type getBits(Type type) {
 
 /// Changes the type of all float operands and results to integers: the loaded
 /// or stored value, and the pass-through value of a masked load.
-static void moveBits(Operation *op) {
+static void bitcastFloats(Operation *op) {
   OpBuilder builder(op);
   Location loc = op->getLoc();
   for (OpOperand &operand : op->getOpOperands())
@@ -62,7 +62,7 @@ struct BitcastNarrowFloatsPass
       if (movesFloats(op))
         moves.push_back(op);
     });
-    llvm::for_each(moves, moveBits);
+    llvm::for_each(moves, bitcastFloats);
     numMoved += moves.size();
   }
 };

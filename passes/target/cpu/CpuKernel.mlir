@@ -171,7 +171,8 @@ func.func private @ark_iterate(%context: !llvm.ptr, %lane: i64) -> i32 {
   // By the end of this iteration, a semaphore has counted its arrivals per iteration times the
   // epoch.
   %epoch = arith.addi %launch_epoch, %next_iteration : i64
-  // All lanes store the same value: after the barrier between iterations, no lane is behind.
+  // All lanes store the same value, because the barrier between iterations keeps lanes in the same
+  // iteration.
   llvm.store %epoch, %epoch_word atomic monotonic {alignment = 8 : i64} : i64, !llvm.ptr
   // Every iteration overwrites the previous record, since any iteration may be the last.
   %record = func.call @ark_traced() : () -> i1
@@ -218,8 +219,8 @@ func.func private @ark_iterate(%context: !llvm.ptr, %lane: i64) -> i32 {
 
 ^signal:
   // The packets of a semaphore of kind `packet` are the signal.
-  %is_told = arith.cmpi ne, %c, %zero : i64
-  cf.cond_br %is_told, ^step, ^count
+  %has_packets = arith.cmpi ne, %c, %zero : i64
+  cf.cond_br %has_packets, ^step, ^count
 
 ^count:
   func.call @ark_signal(%context, %a) : (!llvm.ptr, i64) -> ()

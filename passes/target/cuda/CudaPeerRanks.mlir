@@ -86,7 +86,7 @@ func.func private @ark_launch_epoch(%context: !llvm.ptr) -> i64 {
   return %epoch : i64
 }
 
-// Returns the word of this GPU that says that the kernel of a rank has begun.
+// Returns the word of this GPU that records the first epoch of a rank's last launch that has begun.
 func.func private @ark_begun_word(%context: !llvm.ptr, %rank: i64) -> !llvm.ptr {
   %before = arith.constant kBegunWord : i64
   %field = llvm.getelementptr %context[kSemaphores] : (!llvm.ptr) -> !llvm.ptr, i64

@@ -117,10 +117,11 @@ static bool areSupported(MmaAttr mma) {
   if (!lhs)
     return false;
   MatrixFragment left(lhs), right(rhs), accumulator(acc);
-  return left.getOwn(1) == kDepthPerThread &&
-         right.getOwn(0) == kDepthPerThread && left.getConsecutive(0) == 1 &&
-         right.getConsecutive(1) == 1 && right.getNumBlocks(1) == 1 &&
-         left.getConsecutive(1) % 2 == 0 && right.getConsecutive(0) % 2 == 0 &&
+  return left.getExtentPerThread(1) == kDepthPerThread &&
+         right.getExtentPerThread(0) == kDepthPerThread &&
+         left.getConsecutive(0) == 1 && right.getConsecutive(1) == 1 &&
+         right.getNumBlocks(1) == 1 && left.getConsecutive(1) % 2 == 0 &&
+         right.getConsecutive(0) % 2 == 0 &&
          lhs.getThreads()[1] == rhs.getThreads()[0] &&
          lhs.getStrides()[1] == rhs.getStrides()[0] &&
          lhs.getThreads()[0] == rhs.getThreads()[1] &&

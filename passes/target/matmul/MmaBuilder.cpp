@@ -38,7 +38,7 @@ int64_t MmaBuilder::getChains() const {
 }
 
 int64_t MmaBuilder::getSteps() const {
-  return kElementsPerLoad / instruction.getLhs().getOwn(1);
+  return kElementsPerLoad / instruction.getLhs().getExtentPerThread(1);
 }
 
 SmallVector<Value> MmaBuilder::createAccumulators() {
@@ -72,8 +72,8 @@ void MmaBuilder::findTile(Value thread) {
       builder, arith::RemUIOp::create(builder, tile, downTiles),
       constant(shape.blocks * shape.unitRows));
   MatrixFragment lhs = instruction.getLhs();
-  row = lhs.createPart(builder, builder.getLoc(), threadOfWarp, 0);
-  number = lhs.createPart(builder, builder.getLoc(), threadOfWarp, 1);
+  row = lhs.createThreadIndex(builder, builder.getLoc(), threadOfWarp, 0);
+  number = lhs.createThreadIndex(builder, builder.getLoc(), threadOfWarp, 1);
   Value length = constant(shape.slices * shape.sliceElements);
   Value first = arith::MulIOp::create(builder, part, length);
   begin = arith::AddIOp::create(
@@ -219,7 +219,8 @@ SmallVector<Value> MmaBuilder::getWords(Value loaded, int64_t step,
                                         Value operand) {
   SmallVector<Value> words;
   Type element = products.front().getElementType();
-  int64_t count = instruction.getLhs().getOwn(1) / 2, first = count * step;
+  int64_t count = instruction.getLhs().getExtentPerThread(1) / 2,
+          first = count * step;
   if (Type stored = getElementTypeOrSelf(operand); stored != element) {
     loaded = widen(loaded, step, stored);
     first = 0;

@@ -14,7 +14,7 @@ namespace mlir::ark {
 ///   - arguments of bodies carry `ark.packets` if the tables say that they are
 ///     packets;
 ///   - only packet instructions use values that are computed from the address
-///     of a packet. The backend knows them.
+///     of a packet. `Backend::isPacketAccess` recognises packet instructions.
 ///
 /// `target` is the target of the module, null for the host.
 LogicalResult verifyPacketAccesses(KernelOp kernel, Operation *container,

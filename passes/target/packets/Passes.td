@@ -39,10 +39,10 @@ def ReceivePacketsPass : Pass<"ark-receive-packets", "::mlir::ModuleOp"> {
 def SendPacketsPass : Pass<"ark-send-packets", "::mlir::ModuleOp"> {
   let summary = "Store LL packets by relaxed stores";
   let description = [{
-    Stores to buffers of LL packets become relaxed stores at the scope of the GPU, so that readers
-    see a packet as a whole and without delay. `ark.epoch` becomes a read of the epoch that the
-    dispatch loop keeps in shared memory. Any other access to packets is an error. Arguments keep
-    the attribute `ark.packets`, which `ark-verify-target` needs.
+    Stores to buffers of LL packets become relaxed stores at the scope that contains all ranks of
+    the program, so that readers see a packet as a whole and without delay. `ark.epoch` becomes a
+    read of the epoch that the dispatch loop keeps in shared memory. Any other access to packets is
+    an error. Arguments keep the attribute `ark.packets`, which `ark-verify-target` needs.
 
     ```mlir
     %epoch = ark.epoch : i32

@@ -106,10 +106,11 @@ static func::FuncOp createReceiver(ArrayRef<ReceivePacketsOp> ops,
                 {}};
     int64_t count = loads.packets.getNumLoads();
     for (int64_t first = 0; first < count; first += threads) {
-      Value own = arith::AddIOp::create(builder, thread, index(first));
-      loads.loadIndices.push_back(own);
+      Value loadIndex = arith::AddIOp::create(builder, thread, index(first));
+      loads.loadIndices.push_back(loadIndex);
       // A thread without a load repeats the last load.
-      Value clamped = arith::MinUIOp::create(builder, own, index(count - 1));
+      Value clamped =
+          arith::MinUIOp::create(builder, loadIndex, index(count - 1));
       packetLoads.push_back({getAddress(builder, function.getArgument(i),
                                         loads.packets, clamped, kLoadBytes),
                              loads.packets.perLoad == kWidePacketsPerLoad});
@@ -190,7 +191,7 @@ static std::string getSuffix(ReceivePacketsOp op) {
 /// share a function.
 void ReceivePacketsPass::lower(ArrayRef<ReceivePacketsOp> ops,
                                SymbolTable &symbols) {
-  // Insert at the last op, where the buffers of all ops are defined.
+  // Inserts the call at the last op, where the buffers of all ops are defined.
   ImplicitLocOpBuilder builder(ops.back()->getLoc(), ops.back());
   std::string name = "ark_receive";
   SmallVector<Value> addresses, values;

@@ -52,7 +52,7 @@ static void send(memref::StoreOp store) {
 }
 
 /// Returns true if an op accesses packets. Calls for packets have pointers as
-/// operands; VerifyTarget checks what their callees do.
+/// operands, and `ark-verify-target` checks their callees.
 static bool accessesPackets(Operation *op) {
   if (isa<func::CallOp>(op))
     return llvm::any_of(op->getOperands(), [](Value operand) {

@@ -113,7 +113,7 @@ private:
   std::vector<Fill> fills;
   SmallVector<Content> contents;
   /// Buffers that the chain reads and does not compute, and buffers that the
-  /// chain writes and that are no temporaries.
+  /// chain writes and that are not temporaries.
   SmallVector<Value> readBuffers, writtenBuffers;
   /// The fills that the current op reads.
   SmallVector<unsigned> readFills;

@@ -40,9 +40,9 @@ struct ChainOp {
   bool makesRowScalar() const { return reduction || !columns; }
 };
 
-/// Ops that read elements of their own row only, such as the ops of a norm and
-/// the ops that use its result. The ops follow each other in a block;
-/// independent ops may lie between them.
+/// Ops that read only elements of the row that they compute, such as the ops of
+/// a norm and the ops that use its result. The ops follow each other in a
+/// block; independent ops may lie between them.
 class RowChain {
 public:
   ArrayRef<int64_t> getRowShape() const { return ops.back().rowShape; }

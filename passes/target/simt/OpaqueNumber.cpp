@@ -10,8 +10,8 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Returns the backend of the module that the builder builds in, or null if the
-/// module has no target, or one of another machine than a GPU.
+/// Returns the backend of the module into which the builder inserts, or null if
+/// the module has no target or if its target is not a GPU.
 static const GpuBackend *findGpuBackend(OpBuilder &builder) {
   Operation *parent = builder.getInsertionBlock()->getParentOp();
   auto module = parent->getParentOfType<ModuleOp>();

@@ -17,16 +17,16 @@ using namespace mlir::ark;
 // Fragments
 //===----------------------------------------------------------------------===//
 
-SmallVector<int64_t> MatrixFragment::getSharerDistances(unsigned dim) const {
+SmallVector<int64_t> MatrixFragment::getSharingDistances(unsigned dim) const {
   SmallVector<int64_t> distances;
   int64_t stride = layout.getStrides()[1 - dim];
-  for (int64_t count = getSharers(dim) / 2; count > 0; count /= 2)
+  for (int64_t count = getThreadsSharing(dim) / 2; count > 0; count /= 2)
     distances.push_back(count * stride);
   return distances;
 }
 
-Value MatrixFragment::createPart(OpBuilder &builder, Location loc, Value inWarp,
-                                 unsigned dim) const {
+Value MatrixFragment::createThreadIndex(OpBuilder &builder, Location loc,
+                                        Value inWarp, unsigned dim) const {
   auto constant = [&](int64_t number) {
     return arith::ConstantIndexOp::create(builder, loc, number);
   };
@@ -41,7 +41,7 @@ Value MatrixFragment::createPart(OpBuilder &builder, Location loc, Value inWarp,
 
 Value MatrixFragment::createFirst(OpBuilder &builder, Location loc,
                                   Value inWarp, unsigned dim) const {
-  Value part = createPart(builder, loc, inWarp, dim);
+  Value part = createThreadIndex(builder, loc, inWarp, dim);
   if (getConsecutive(dim) == 1)
     return part;
   return arith::MulIOp::create(
@@ -67,7 +67,7 @@ std::pair<Value, Value> MatrixFragment::createPosition(OpBuilder &builder,
 
 SmallVector<Value> MatrixFragment::sortWords(ArrayRef<Value> words,
                                              unsigned depth) const {
-  int64_t perBlock = getOwn(depth) / 2;
+  int64_t perBlock = getExtentPerThread(depth) / 2;
   SmallVector<Value> sorted;
   for (int64_t element = 0; element < getNumElements(); element += 2) {
     auto [row, column] = getOffset(element);

@@ -25,7 +25,7 @@ public:
   int64_t getNumThreads() const { return layout.getNumThreads(); }
   int64_t getNumElements() const { return layout.getNumElements(); }
   /// Returns the number of threads that share a row (0) or a column (1).
-  int64_t getSharers(unsigned dim) const {
+  int64_t getThreadsSharing(unsigned dim) const {
     return layout.getThreads()[1 - dim];
   }
   /// Returns the distance between threads with neighbouring rows (0) or columns
@@ -42,12 +42,12 @@ public:
     return layout.getThreads()[dim] * layout.getElements()[dim];
   }
   /// Returns the number of rows (0) or columns (1) of a thread.
-  int64_t getOwn(unsigned dim) const {
+  int64_t getExtentPerThread(unsigned dim) const {
     return getNumBlocks(dim) * getConsecutive(dim);
   }
   /// Returns the XOR distances, the largest first, between the threads that
   /// share a row (0) or a column (1).
-  SmallVector<int64_t> getSharerDistances(unsigned dim) const;
+  SmallVector<int64_t> getSharingDistances(unsigned dim) const;
 
   /// Sorts the words of an operand into the order of the fragment. `depth` is
   /// the dimension along K, in which a word has two elements. `words` has the
@@ -55,9 +55,10 @@ public:
   /// in ascending order of K.
   SmallVector<Value> sortWords(ArrayRef<Value> words, unsigned depth) const;
 
-  /// Returns the part of each block that a thread holds along a dimension.
-  Value createPart(OpBuilder &builder, Location loc, Value inWarp,
-                   unsigned dim) const;
+  /// Returns the index of a thread among the threads of a block along a
+  /// dimension.
+  Value createThreadIndex(OpBuilder &builder, Location loc, Value inWarp,
+                          unsigned dim) const;
   /// Returns the row (0) or the column (1) of the first element of a thread.
   Value createFirst(OpBuilder &builder, Location loc, Value inWarp,
                     unsigned dim) const;

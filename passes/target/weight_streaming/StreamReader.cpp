@@ -192,7 +192,7 @@ SmallVector<Value> StreamReader::createAccumulators(const WeightStream &stream,
                                                     ArrayRef<Value> row) {
   Value zero = arith::ConstantOp::create(builder, builder.getF32FloatAttr(0));
   return SmallVector<Value>(usesTensorCores(row)
-                                ? instruction->getLhs().getOwn(0) *
+                                ? instruction->getLhs().getExtentPerThread(0) *
                                       instruction->getNumAccumulators()
                                 : getNumLoads(stream),
                             zero);
@@ -245,7 +245,7 @@ void StreamReader::multiplyMatrices(ArrayRef<Value> row, ArrayRef<Value> chunk,
   int64_t numAccumulators = instruction->getNumAccumulators();
   for (auto [a, b] : llvm::zip(row, chunk)) {
     SmallVector<Value> words = getWords(a), weights = getWords(b);
-    for (int64_t block = 0; block < lhs.getOwn(0); ++block) {
+    for (int64_t block = 0; block < lhs.getExtentPerThread(0); ++block) {
       SmallVector<Value> column;
       for (auto [i, word] : llvm::enumerate(words))
         if (lhs.getOffset(2 * i).first == block * lhs.getBlockExtent(0))
@@ -269,8 +269,9 @@ Value StreamReader::addDiagonals(ArrayRef<Value> accumulators) {
   for (int64_t column = 0; column < acc.getConsecutive(1); ++column) {
     Value sum;
     for (int64_t block = 0; block < acc.getNumBlocks(0); ++block) {
-      Value own =
-          accumulators[block * (acc.getNumElements() + acc.getOwn(1)) + column];
+      Value own = accumulators[block * (acc.getNumElements() +
+                                        acc.getExtentPerThread(1)) +
+                               column];
       sum = sum ? arith::AddFOp::create(builder, sum, own).getResult() : own;
     }
     columns.push_back(sum);

@@ -25,8 +25,8 @@ struct WeightStream {
   Value row;
   BlockArgument parameter;
   int64_t rowsPerVcta = 0;
-  /// A row consists of a power of two of chunks of equal size, which the warps
-  /// read in round-robin order.
+  /// The chunks of a row have equal size, and their number is a power of two.
+  /// The warps read them in round-robin order.
   int64_t chunksPerRow = 0, chunkBytes = 0;
 
   int64_t getNumRows() const;

@@ -383,7 +383,7 @@ gpu.module @ark_gpu [#nvvm.target<chip = "sm_90a">] {
 llvm.func @ark_kernel(%context: !llvm.ptr) {
   llvm.return
 }
-// expected-error @below {{argument 5 does not carry 'ark.packets', and its operand is packets}}
+// expected-error @below {{argument 5 does not carry 'ark.packets', but its operand is packets}}
 llvm.func internal @body(%begin: i64, %end: i64, %task: i64, %status: !llvm.ptr, %x: !llvm.ptr, %p: !llvm.ptr) {
   llvm.return
 }
@@ -403,7 +403,7 @@ gpu.module @ark_gpu [#nvvm.target<chip = "sm_90a">] {
 llvm.func @ark_kernel(%context: !llvm.ptr) {
   llvm.return
 }
-// expected-error @below {{argument 4 carries 'ark.packets', and its operand is none}}
+// expected-error @below {{argument 4 carries 'ark.packets', but its operand is not packets}}
 llvm.func internal @body(%begin: i64, %end: i64, %task: i64, %status: !llvm.ptr, %x: !llvm.ptr {ark.packets}, %p: !llvm.ptr {ark.packets}) {
   llvm.return
 }
@@ -424,7 +424,7 @@ gpu.module @ark_gpu [#nvvm.target<chip = "sm_90a">] {
 llvm.func @ark_kernel(%context: !llvm.ptr) {
   llvm.return
 }
-// expected-error @below {{argument 5 does not carry 'ark.packets', and its operand is packets}}
+// expected-error @below {{argument 5 does not carry 'ark.packets', but its operand is packets}}
 llvm.func internal @body(%begin: i64, %end: i64, %task: i64, %status: !llvm.ptr, %x: !llvm.ptr) {
   llvm.return
 }
@@ -463,7 +463,7 @@ llvm.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   %good = llvm.mlir.constant(0 : i32) : i32
   llvm.return %good : i32
 }
-// expected-error @below {{argument 5 does not carry 'ark.packets', and its operand is packets}}
+// expected-error @below {{argument 5 does not carry 'ark.packets', but its operand is packets}}
 llvm.func internal @body(%begin: i64, %end: i64, %task: i64, %status: !llvm.ptr, %x: !llvm.ptr, %p: !llvm.ptr) {
   llvm.return
 }
@@ -488,7 +488,7 @@ llvm.func internal @body(%begin: i64, %end: i64, %task: i64, %status: !llvm.ptr,
 
 // -----
 
-// expected-error @below {{semaphore 0 waits for packets that are in no table}}
+// expected-error @below {{semaphore 0 waits for packets that are not in the operand table}}
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 2 : i64}], buffers = [{}], tasks = [{}],
     operands = dense<[[1, 0], [0, 8], [0, 8]]> : tensor<3x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
