@@ -132,9 +132,9 @@ public:
   Value addSlices(Value sums, int64_t slices);
 
 private:
-  /// The segment of a slice, and whether the vCTA owns it.
+  /// The segment of a slice; `isOwned` is true if the vCTA owns the segment.
   struct Segment {
-    Value index, isOwn;
+    Value index, isOwned;
   };
 
   Value createIndex(int64_t value) {
@@ -143,7 +143,7 @@ private:
   Segment getSegment(Value slice);
   Value addIfOwn(Value slice, Value sums);
   Value addRange(Value begin, Value end, Value sums);
-  Value addRangeIfAnyOwn(Value begin, Value sums);
+  Value addRangeIfAnyIsOwned(Value begin, Value sums);
   Value createLoop(Value begin, Value end, Value sums,
                    function_ref<Value(Value index, Value sums)> body);
   Value createBranch(Value condition, Value sums, function_ref<Value()> then);
@@ -196,7 +196,7 @@ Value BodyBuilder::createBranch(Value condition, Value sums,
 
 Value BodyBuilder::addIfOwn(Value slice, Value sums) {
   Segment segment = getSegment(slice);
-  return createBranch(segment.isOwn, sums, [&] {
+  return createBranch(segment.isOwned, sums, [&] {
     return addSlice(builder, loc, operand, slice, sums, segment.index);
   });
 }
@@ -210,15 +210,16 @@ Value BodyBuilder::addRange(Value begin, Value end, Value sums) {
 /// Adds the vCTA's slices of a range of `kIndicesAtOnce` slices. Reads all
 /// indices of the range before their first use, since one load after the other
 /// takes a microsecond for seven indices.
-Value BodyBuilder::addRangeIfAnyOwn(Value begin, Value sums) {
-  Value isAnyOwn;
+Value BodyBuilder::addRangeIfAnyIsOwned(Value begin, Value sums) {
+  Value isAnyOwned;
   for (int64_t i = 0; i < kIndicesAtOnce; ++i) {
     Value slice = arith::AddIOp::create(builder, loc, begin, createIndex(i));
-    Value isOwn = getSegment(slice).isOwn;
-    isAnyOwn =
-        isAnyOwn ? arith::OrIOp::create(builder, loc, isAnyOwn, isOwn) : isOwn;
+    Value isOwned = getSegment(slice).isOwned;
+    isAnyOwned = isAnyOwned
+                     ? arith::OrIOp::create(builder, loc, isAnyOwned, isOwned)
+                     : isOwned;
   }
-  return createBranch(isAnyOwn, sums, [&] {
+  return createBranch(isAnyOwned, sums, [&] {
     Value end =
         arith::AddIOp::create(builder, loc, begin, createIndex(kIndicesAtOnce));
     return addRange(begin, end, sums);
@@ -232,7 +233,7 @@ Value BodyBuilder::addSlices(Value sums, int64_t slices) {
                       [&](Value range, Value current) {
                         Value begin = arith::MulIOp::create(
                             builder, loc, range, createIndex(kIndicesAtOnce));
-                        return addRangeIfAnyOwn(begin, current);
+                        return addRangeIfAnyIsOwned(begin, current);
                       });
   if (slices % kIndicesAtOnce != 0)
     sums = addRange(createIndex(ranges * kIndicesAtOnce), createIndex(slices),

@@ -1,4 +1,4 @@
-//===- IsolateResults.cpp - Give every result an op of its own ------------===//
+//===- IsolateResults.cpp - Give every result a separate op ---------------===//
 
 #include "passes/graph/GraphUtils.h"
 #include "passes/graph/Passes.h"
@@ -26,10 +26,10 @@ struct IsolateResultsPass
       Operation *op = value.getDefiningOp();
       // The result of an update is the state's buffer, not a new buffer. A
       // tensor from another rank is written by that rank.
-      bool own = op &&
-                 !isa<ViewOpInterface, ConstantOp, ChannelOpInterface>(op) &&
-                 !isState(value);
-      if (own && seen.insert(value).second)
+      bool isNewBuffer =
+          op && !isa<ViewOpInterface, ConstantOp, ChannelOpInterface>(op) &&
+          !isState(value);
+      if (isNewBuffer && seen.insert(value).second)
         continue;
       operand.set(CopyOp::create(builder, value.getLoc(), value));
       ++numCopies;

@@ -127,7 +127,7 @@ def JoinRanksPass : Pass<"ark-join-ranks", "::mlir::ModuleOp"> {
     arguments, results and groups are prefixed with their rank, and the plan of each group contains
     its rank. Of several states with `ark.stop`, the one of the lowest rank ends the launch.
 
-    Each put becomes a group of its own, which copies the tensor to the buffer that the other rank
+    Each put becomes a separate group, which copies the tensor to the buffer that the other rank
     reads. Signals and waits disappear: the `synchronization` stage derives them from the reads.
 
     - (channel_c1) a tensor taken from a channel has the type and the form (packet or not) of the
@@ -268,7 +268,7 @@ def SplitProductsPass : Pass<"ark-split-products", "::mlir::ark::ProgramOp"> {
   let description = [{
     A product with a small result and a large depth has few large tiles. Smaller tiles occupy all
     SMs, but read both operands more often. The pass divides the depth into split-K parts, each with
-    a product of its own, and adds the f32 results of the parts in a fixed order. Consumers of the
+    a separate product, and adds the f32 results of the parts in a fixed order. Consumers of the
     product join the group of the sum.
 
     The pass considers products of 16-bit floats with more than 16 rows on targets that list tiles
@@ -340,7 +340,7 @@ def SplitAttentionPass : Pass<"ark-split-attention", "::mlir::ark::ProgramOp"> {
 }
 
 def IsolateResultsPass : Pass<"ark-isolate-results", "::mlir::ark::ProgramOp"> {
-  let summary = "Give every result of the program its own op";
+  let summary = "Give every result of the program a separate op";
   let description = [{
     The `memory` stage turns every result into a buffer that one task writes. A result that is an
     argument, a view, a constant, a state or another result is copied.
@@ -361,7 +361,7 @@ def RecomputeSumsPass : Pass<"ark-recompute-sums", "::mlir::ark::ProgramOp"> {
   let summary = "Recompute sums over ranks in the norms that read them (GPU)";
   let description = [{
     In a decoder, the sum of an all-reduce is added to the residual, and both a norm and a later sum
-    read the result. In a task of its own, the sum would cost the norm a hand-off between SMs. The
+    read the result. In a separate task, the sum would cost the norm a hand-off between SMs. The
     pass gives the norm its own copy of the elementwise ops between the tensors of other ranks and
     the norm, so that the copy joins the group of the norm. The original has all other readers.
 
@@ -434,7 +434,7 @@ def FormGroupsPass : Pass<"ark-form-groups", "::mlir::ark::ProgramOp"> {
 }
 
 def VerifyGraphPass : Pass<"ark-verify-graph", "::mlir::ark::ProgramOp"> {
-  let summary = "Check that a program is what the tiling stage accepts";
+  let summary = "Check that the tiling stage accepts the program";
   let description = [{
     - (graph_c1) the body holds groups, views, constants, `ark.noop` and `ark.return` only.
     - (graph_c2) a group has one result, at most one anchor, and graph ops other than views; its

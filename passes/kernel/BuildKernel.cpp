@@ -28,7 +28,7 @@ using namespace mlir::ark;
 //===----------------------------------------------------------------------===//
 
 /// Function that marks an address as global memory. Defined only by the texts
-/// of backends that have instructions of their own for global memory.
+/// of backends that have special instructions for global memory.
 static constexpr llvm::StringLiteral kMarkGlobal = "ark_mark_global";
 
 static void buildTraced(func::FuncOp function, bool trace) {

@@ -89,7 +89,7 @@ FootprintTable::describeOperand(TaskOp task, unsigned index,
   if (argument >= body.getNumArguments() ||
       !hasLayout(body.getArgumentTypes()[argument], view))
     return task.emitOpError("operand ")
-           << index << " has another layout than its body '@"
+           << index << " does not have the layout that its body '@"
            << body.getSymName() << "' takes";
   int64_t begin = view.byteOffset - getValueOffset(view);
   int64_t bytes = getBufferBytes(cast<ShapedType>(view.buffer.getType()));

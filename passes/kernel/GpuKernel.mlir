@@ -148,7 +148,7 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
 
 ^check:
   func.call @ark_begin_iteration(%epoch) : (i32) -> ()
-  // Threads may read different values of this word, and must branch alike.
+  // Threads may read different values of this word, and must take the same branch.
   %abort = func.call @ark_load_relaxed(%report) : (!llvm.ptr) -> i64
   %sees_abort = arith.cmpi ne, %abort, %zero : i64
   // After this barrier all threads have read the previous epoch, which @ark_set_epoch may

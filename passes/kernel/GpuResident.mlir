@@ -57,10 +57,11 @@ func.func private @ark_resident_loop(%context: !llvm.ptr, %lane: i64) -> i32 {
   // Some threads may not know yet whether the run has failed.
   %failed = arith.cmpi ne, %code, %good : i32
   %any_failed = func.call @ark_any(%failed) : (i1) -> i1
-  cf.cond_br %any_failed, ^finish(%code : i32), ^answer
+  cf.cond_br %any_failed, ^finish(%code : i32), ^acknowledge
 
-^answer:
-  // No lane proceeds past the next ring of the doorbell before all lanes have answered this ring.
+^acknowledge:
+  // No lane proceeds past the next ring of the doorbell before all lanes have acknowledged this
+  // ring.
   %number = func.call @ark_load_relaxed(%doorbell_again) : (!llvm.ptr) -> i64
   func.call @ark_acknowledge_ring(%context, %doorbell_again, %number)
       : (!llvm.ptr, !llvm.ptr, i64) -> ()
@@ -71,9 +72,9 @@ func.func private @ark_resident_loop(%context: !llvm.ptr, %lane: i64) -> i32 {
   return %result : i32
 }
 
-// One thread of the grid tells the host that the kernel is running. The host has no other way to
-// detect that, and must not wait for ever for a kernel that is queued behind a kernel that never
-// ends. No thread waits for the completion of this store.
+// One thread of the grid tells the host that the kernel is running. Without this message, the host
+// could not distinguish a running kernel from a kernel that is queued behind one that never ends,
+// and would wait forever. No thread waits for the completion of this store.
 func.func private @ark_notify_start(%context: !llvm.ptr, %lane: i64) {
   %zero = arith.constant 0 : i64
   %report_field = llvm.getelementptr %context[kReport] : (!llvm.ptr) -> !llvm.ptr, i64
@@ -92,9 +93,9 @@ func.func private @ark_notify_start(%context: !llvm.ptr, %lane: i64) {
   return
 }
 
-// Waits for ring number `ring`. Returns true in all threads if the ring came. Only lane 0 polls
-// the host's memory, and it passes the result to the other lanes. After the timeout of a wait, lane
-// 0 tells all lanes to leave, so that other work on the GPU does not wait for ever for a host that
+// Waits for ring number `ring`. Returns true in all threads if the ring came. Only lane 0 polls the
+// host's memory, and it passes the result to the other lanes. After the timeout of a wait, lane 0
+// tells all lanes to leave, so that other work on the GPU does not wait forever for a host that
 // does not ring. One lane decides this for all lanes.
 func.func private @ark_await_doorbell(%context: !llvm.ptr, %doorbell: !llvm.ptr,
                                   %ring: i64) -> i1 {
@@ -189,7 +190,7 @@ func.func private @ark_acknowledge_ring(%context: !llvm.ptr, %doorbell: !llvm.pt
   %all = arith.cmpi uge, %seen, %wanted : i64
   cf.cond_br %all, ^tell, ^look
 
-// A lane that has aborted does not answer.
+// A lane that has aborted acknowledges no ring.
 ^look:
   func.call @ark_back_off() : () -> ()
   %abort = func.call @ark_load_relaxed(%report) : (!llvm.ptr) -> i64

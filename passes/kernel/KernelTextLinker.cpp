@@ -31,7 +31,7 @@ static bool isIdentifier(char c) { return llvm::isAlnum(c) || c == '_'; }
 
 /// Returns the length of the token at the start of `text`. Comments, strings
 /// and words are single tokens, and so is a word with its sigil (`%x`, `@x`);
-/// every other character is a token of its own.
+/// every other character is a token.
 static size_t getTokenLength(StringRef text) {
   if (text.starts_with("//"))
     return std::min(text.find('\n'), text.size());

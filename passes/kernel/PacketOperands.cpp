@@ -25,7 +25,7 @@ public:
 private:
   unsigned getNumOperands(int64_t body);
   bool hasEntry(int64_t entry) const;
-  bool hasRows(size_t task);
+  bool hasEntries(size_t task);
   LogicalResult collectPolled();
   void collectSenders();
   bool isPacket(size_t task, int64_t entry, bool isLast);
@@ -53,7 +53,7 @@ bool Finder::hasEntry(int64_t entry) const {
 }
 
 /// Returns true if the body and the operands of a task are in the tables.
-bool Finder::hasRows(size_t task) {
+bool Finder::hasEntries(size_t task) {
   int64_t body = tasks[task * abi::kTaskFields],
           first = tasks[task * abi::kTaskFields + 1];
   if (body < 0 || body >= static_cast<int64_t>(kernel.getBodies().size()))
@@ -75,7 +75,8 @@ LogicalResult Finder::collectPolled() {
       continue;
     if (arrivals < 1 || !hasEntry(first) || !hasEntry(first + 2 * arrivals - 1))
       return kernel.emitOpError("semaphore ")
-             << semaphore << " waits for packets that are in no table";
+             << semaphore
+             << " waits for packets that are not in the operand table";
     for (int64_t arrival = 0; arrival < arrivals; ++arrival)
       polled.insert(operands[(first + abi::kArrivalEntries * arrival) *
                                  abi::kOperandFields +
@@ -117,8 +118,8 @@ FailureOr<SmallVector<llvm::BitVector>> Finder::find() {
     all.emplace_back(getNumOperands(body));
   llvm::BitVector isKnown(all.size());
   for (size_t task = 0; task < tasks.size() / abi::kTaskFields; ++task) {
-    if (!hasRows(task))
-      return kernel.emitOpError("task ") << task << " is in no table";
+    if (!hasEntries(task))
+      return kernel.emitOpError("task ") << task << " is not in the tables";
     int64_t body = tasks[task * abi::kTaskFields];
     llvm::BitVector own(all[body].size());
     for (unsigned operand = 0; operand < own.size(); ++operand)
@@ -159,8 +160,8 @@ mlir::ark::verifyPacketArguments(KernelOp kernel,
       if (isPacket ? !isMarked : isMarked && isForGpu)
         return body.emitOpError("argument ")
                << index << (isMarked ? " carries '" : " does not carry '")
-               << ArkDialect::kPacketsAttr << "', and its operand is "
-               << (isPacket ? "packets" : "none");
+               << ArkDialect::kPacketsAttr << "', but its operand is "
+               << (isPacket ? "packets" : "not packets");
     }
   }
   return success();

@@ -12,7 +12,7 @@ namespace mlir::ark {
 /// Options of the stage, which lowers tasks on tensors to tasks on buffers of
 /// one arena.
 struct MemoryPipelineOptions {
-  /// Hands small activations over as packets if possible.
+  /// Hands off small activations as packets if possible.
   bool packets = false;
 };
 void buildMemoryPipeline(OpPassManager &pm,

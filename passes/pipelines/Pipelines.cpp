@@ -137,7 +137,7 @@ struct CompileFlags {
   llvm::cl::opt<std::string> target{
       "ark-target",
       llvm::cl::desc("Machine to compile for: cpu, cpu:<workers>, "
-                     "cuda:<arch>, hip:<arch>"),
+                     "cuda:<arch>, hip:<arch>, or the text of an #ark.target"),
       llvm::cl::value_desc("target")};
   llvm::cl::opt<std::string> collectives{
       "ark-collectives",
@@ -153,7 +153,7 @@ struct CompileFlags {
       llvm::cl::value_desc("folder")};
   llvm::cl::opt<bool> packets{
       "ark-packets",
-      llvm::cl::desc("Hand small activations over as packets, on cuda")};
+      llvm::cl::desc("Hand off small activations as packets, on cuda")};
   llvm::cl::opt<bool> trace{
       "ark-trace",
       llvm::cl::desc(
@@ -204,7 +204,7 @@ void ark::registerArkPipelines() {
         visit(CompilePipelineOptions());
       });
   registerPassPipeline(
-      "ark-compile-to", "Run the stages up to and with the one named",
+      "ark-compile-to", "Run the stages up to the named stage, inclusive",
       buildFromFlags,
       [](function_ref<void(const mlir::detail::PassOptions &)>) {});
 }

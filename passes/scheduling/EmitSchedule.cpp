@@ -40,10 +40,9 @@ static std::optional<AffineExpr> fitLinear(MLIRContext *context, int64_t first,
 
 /// Fits the ranges of a round-robin division: position `p` of `sms` gets `[p *
 /// count floordiv sms, (p + 1) * count floordiv sms)`.
-static std::optional<AffineMap> fitDealt(MLIRContext *context, int64_t first,
-                                         ArrayRef<int64_t> begins,
-                                         ArrayRef<int64_t> ends,
-                                         Interval pinnedSms, int64_t count) {
+static std::optional<AffineMap>
+fitRoundRobin(MLIRContext *context, int64_t first, ArrayRef<int64_t> begins,
+              ArrayRef<int64_t> ends, Interval pinnedSms, int64_t count) {
   int64_t sms = pinnedSms.second - pinnedSms.first;
   // The SM with the first vCTA, if it is in the group, determines the rotation.
   auto hasFirst = [&](size_t i) { return begins[i] == 0 && ends[i] > 0; };
@@ -150,9 +149,9 @@ std::optional<AffineMap> ScheduleEmitter::fitRange(unsigned smLane,
   if (begin && end)
     return makeRange(*begin, *end);
   unsigned task = getWorkItems(smLane, sms.first)[index].task;
-  return fitDealt(context, sms.first, begins, ends,
-                  input.placement.pins[task].sms,
-                  input.dependences.getTask(task).getNumVCTAs());
+  return fitRoundRobin(context, sms.first, begins, ends,
+                       input.placement.pins[task].sms,
+                       input.dependences.getTask(task).getNumVCTAs());
 }
 
 bool ScheduleEmitter::haveSameTasks(unsigned smLane, int64_t a,

@@ -309,7 +309,7 @@ void TaskPlacer::divideEvenly(unsigned task,
   int64_t count = stretches.size();
   SmallVector<double> loads, shares;
   for (int64_t i = 0; i < count; ++i) {
-    auto [begin, end] = deal(i, numVCTAs, count);
+    auto [begin, end] = getEvenRange(i, numVCTAs, count);
     loads.push_back(times.getLoad(stretches[i].lane));
     shares.push_back(input.costs.getWorkItemNs(task, begin, end));
   }
@@ -317,7 +317,7 @@ void TaskPlacer::divideEvenly(unsigned task,
               stretches.begin() + chooseRotation(loads, shares),
               stretches.end());
   for (int64_t i = 0; i < count; ++i) {
-    auto [begin, end] = deal(i, numVCTAs, count);
+    auto [begin, end] = getEvenRange(i, numVCTAs, count);
     stretches[i].count = end - begin;
   }
 }

@@ -122,7 +122,7 @@ static FailureOr<Interval> getRankSMs(TaskOp task, int64_t sms, int64_t ranks) {
   auto rank = dyn_cast<IntegerAttr>(value);
   if (!rank || rank.getInt() < 0 || rank.getInt() >= ranks)
     return task.emitOpError("plan names rank ")
-           << value << ", and the program has " << ranks;
+           << value << ", but the program has " << ranks << " ranks";
   int64_t share = sms / ranks;
   return Interval(rank.getInt() * share, (rank.getInt() + 1) * share);
 }

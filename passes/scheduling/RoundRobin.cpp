@@ -67,7 +67,7 @@ RoundRobinScheduler::schedule(const SchedulerInput &input) const {
 
     SmallVector<double> shares;
     for (int64_t sm = 0; sm < sms; ++sm) {
-      auto [begin, end] = deal(sm, count, sms);
+      auto [begin, end] = getEvenRange(sm, count, sms);
       shares.push_back(input.costs.getWorkItemNs(position, begin, end));
     }
     MutableArrayRef<double> loads(load.data() + first, sms);
@@ -75,12 +75,12 @@ RoundRobinScheduler::schedule(const SchedulerInput &input) const {
     int64_t rotation = tied ? *tied : chooseRotation(loads, shares);
     rotations.push_back(rotation);
     for (int64_t sm = 0; sm < sms; ++sm) {
-      int64_t dealt = (sm + sms - rotation) % sms;
-      auto [begin, end] = deal(dealt, count, sms);
+      int64_t rotated = (sm + sms - rotation) % sms;
+      auto [begin, end] = getEvenRange(rotated, count, sms);
       // Empty ranges stay, so that all SMs have the same items.
       lanes[first + sm].push_back(
           {static_cast<unsigned>(position), begin, end});
-      loads[sm] += shares[dealt];
+      loads[sm] += shares[rotated];
     }
   }
   return lanes;

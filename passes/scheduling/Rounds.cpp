@@ -44,7 +44,7 @@ ScheduledLanes RoundsScheduler::schedule(const SchedulerInput &input) const {
     for (int64_t sm = 0; sm < sms; ++sm) {
       // Empty ranges stay, so that all SMs have the same items.
       auto [begin, end] =
-          sm < busy ? deal(sm, count, busy) : Interval(count, count);
+          sm < busy ? getEvenRange(sm, count, busy) : Interval(count, count);
       lanes[first + sm].push_back(
           {static_cast<unsigned>(position), begin, end});
     }

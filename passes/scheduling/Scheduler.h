@@ -102,7 +102,7 @@ FailureOr<ScheduleOp> scheduleProgram(ProgramOp program,
 
 /// Returns the range of vCTAs for the SM at `position` if `count` vCTAs are
 /// divided evenly among `sms` SMs.
-inline Interval deal(int64_t position, int64_t count, int64_t sms) {
+inline Interval getEvenRange(int64_t position, int64_t count, int64_t sms) {
   return {position * count / sms, (position + 1) * count / sms};
 }
 

@@ -72,7 +72,7 @@ def VerifySynchronizationPass
     - every lane ends in one barrier of all lanes, so that semaphores and buffers can be reused
       safely in the next iteration.
 
-    For programs of several ranks, each of which may have a GPU of its own:
+    For programs of several ranks, each of which may have a separate GPU:
 
     - (sharing_c1) ranks have equal shares of the SMs, the arena and the packets;
     - (sharing_c2) a semaphore with items on several ranks has the kind `barrier` if lanes meet at it,
@@ -80,7 +80,7 @@ def VerifySynchronizationPass
     - (sharing_c3) if lanes of several ranks meet at a semaphore, no lane has a signal or a wait of
       this semaphore;
     - (sharing_c4) a vCTA reads its own rank's parts of the arena and the packets;
-    - (sharing_c5) a vCTA touches no argument of another rank but constants.
+    - (sharing_c5) a vCTA accesses no argument of another rank, except constants.
 
     Errors name the vCTAs, the bytes and the source locations. Changes nothing.
   }];

@@ -62,7 +62,7 @@ def FuseElementwisePass : Pass<"ark-fuse-elementwise", "::mlir::ark::ProgramOp">
 }
 
 def VerifyTilingPass : Pass<"ark-verify-tiling", "::mlir::ark::ProgramOp"> {
-  let summary = "Check that a program is what the memory stage accepts";
+  let summary = "Check that the memory stage accepts the program";
   let description = [{
     - (tiling_c1) the program holds tasks, views, constants, `ark.noop`, `tensor.empty` and
       `ark.return` only.

@@ -74,7 +74,7 @@ def compare(drawn: programs.Drawn, executable: ark.Executable, tally: Tally) -> 
 REFUSALS = (
     "the order of the lanes contradicts the dependences",
     "in the same work item as",
-    "which cannot be cut like that",
+    "which the group does not permit",
     "expected a positive extent for each of its last dimensions",
 )
 

@@ -62,7 +62,7 @@ static LogicalResult checkResolved(ProgramOp program) {
   TensorPlacements placements;
   for (auto view : program.getBody().getOps<ViewOpInterface>())
     if (!placements.lookup(view->getResult(0)))
-      return view->emitError("no strides express this view: run "
+      return view->emitError("strides cannot express this view: run "
                              "ark-resolve-views first");
   Operation *terminator = program.getBody().front().getTerminator();
   for (OpOperand &operand : terminator->getOpOperands())

@@ -104,8 +104,8 @@ void ResolveViewsPass::copyWhereNoStrides(CopyTaskBuilder &copies) {
       copy = copies.create(builder, view.getLoc(), source,
                            placements.lookup(source)->layout);
       ++numCopies;
-      view.emitRemark("no strides express this view of ")
-          << source.getType() << ": a task that copies it is inserted";
+      view.emitRemark("strides cannot express this view of ")
+          << source.getType() << ": inserted a task that copies it";
     }
     view->replaceUsesOfWith(source, copy);
   }
@@ -128,8 +128,8 @@ void ResolveViewsPass::copyWhatIsOverwritten(CopyTaskBuilder &copies) {
                                 placements.lookup(input.get())->layout));
         ++numCopies;
         task.emitRemark("reads more of the tensor that it updates in place "
-                        "than each vCTA updates: a task that copies it is "
-                        "inserted");
+                        "than each vCTA updates: inserted a task that copies "
+                        "it");
       }
     }
 }

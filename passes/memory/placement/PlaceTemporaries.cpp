@@ -127,16 +127,16 @@ static SmallVector<OpOperand *> getUses(Operation *op,
   return uses;
 }
 
-/// Returns true if an op that is the last reader of `dying` and the first
-/// writer of `born` may use one buffer for both: the op reads every element at
-/// the position of its result.
-static bool canReuse(Operation &op, const Temporary &dying,
-                     const Temporary &born) {
+/// Returns true if an op that is the last reader of `ending` and the first
+/// writer of `starting` may use one buffer for both: the op reads every element
+/// at the position of its result.
+static bool canReuse(Operation &op, const Temporary &ending,
+                     const Temporary &starting) {
   auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
   if (!linalgOp || linalgOp.getNumLoops() != linalgOp.getNumParallelLoops())
     return false;
-  SmallVector<OpOperand *> reads = getUses(&op, dying);
-  SmallVector<OpOperand *> writes = getUses(&op, born);
+  SmallVector<OpOperand *> reads = getUses(&op, ending);
+  SmallVector<OpOperand *> writes = getUses(&op, starting);
   return llvm::all_of(reads, [&](OpOperand *read) {
     return llvm::all_of(writes, [&](OpOperand *write) {
       if (read->getOwner() != &op || write->getOwner() != &op ||

@@ -48,7 +48,7 @@ inline LinearForm operator-(LinearForm left, const LinearForm &right) {
   return left += right * -1;
 }
 
-/// The least and the most value of a form, where known.
+/// Bounds of the values of a form. A bound that is not known has no value.
 struct Interval {
   std::optional<llvm::DynamicAPInt> least, most;
 

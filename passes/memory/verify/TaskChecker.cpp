@@ -24,8 +24,8 @@ static bool repeatsElements(const BufferView &view) {
 }
 
 static LogicalResult checkOperand(TaskOp task, unsigned index) {
-  auto error = [&](const Twine &what) {
-    return task.emitError("operand ") << index << ' ' << what;
+  auto error = [&](const Twine &problem) {
+    return task.emitError("operand ") << index << ' ' << problem;
   };
   Value operand = task.getOperand(index);
   if (!isa<MemRefType>(operand.getType()))

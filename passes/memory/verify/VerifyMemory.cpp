@@ -25,9 +25,9 @@ static constexpr int64_t kAlignment = 64;
 //===----------------------------------------------------------------------===//
 
 static LogicalResult checkArgument(ProgramOp program, unsigned index) {
-  auto error = [&](const Twine &what) {
+  auto error = [&](const Twine &problem) {
     return program.emitError("argument '")
-           << program.getArgumentName(index) << "' " << what;
+           << program.getArgumentName(index) << "' " << problem;
   };
   auto type = dyn_cast<MemRefType>(program.getArgumentTypes()[index]);
   if (!type)

@@ -74,13 +74,13 @@ private:
   double getRepeatingNs(TaskOp first, int64_t count);
   bool waitsForOthers(TaskOp first, TaskOp second);
   const TaskLoad &getLoad(TaskOp task);
-  bool isWorthSideBySide(const TaskLoad &first, const TaskLoad &second,
-                         int64_t count);
+  bool isPairwiseWorthwhile(const TaskLoad &first, const TaskLoad &second,
+                            int64_t count);
   bool isWorth(TaskOp first, TaskOp second, MergeKind kind);
   bool fitTogether(const TaskLoad &first, const TaskLoad &second);
   bool fuse(TaskOp first, TaskOp &second, MergeKind kind,
             SiblingTasks *siblings);
-  bool fuseSideBySide(TaskOp &second, SiblingTasks &siblings);
+  bool fusePairwise(TaskOp &second, SiblingTasks &siblings);
   bool fuseElementwiseProducer(TaskOp &second, SiblingTasks &siblings);
   bool fuseProducer(TaskOp &second);
   int64_t sweepPairwise();
@@ -252,8 +252,8 @@ bool TaskFuser::fitTogether(const TaskLoad &first, const TaskLoad &second) {
 /// Returns true if two independent tasks of `count` vCTAs may become one. If
 /// there are SMs for the vCTAs of both tasks, separate tasks run concurrently,
 /// so that fusion pays off only if one of them is small.
-bool TaskFuser::isWorthSideBySide(const TaskLoad &first, const TaskLoad &second,
-                                  int64_t count) {
+bool TaskFuser::isPairwiseWorthwhile(const TaskLoad &first,
+                                     const TaskLoad &second, int64_t count) {
   return 2 * count > target.getSms() || first.isSmall || second.isSmall;
 }
 
@@ -273,7 +273,7 @@ bool TaskFuser::isWorth(TaskOp first, TaskOp second, MergeKind kind) {
     // the operands of both tasks.
     bool shareOnlyNumbers = isElementwise(first) && isElementwise(second) &&
                             !shareTensor(first, second);
-    return isWorthSideBySide(getLoad(first), getLoad(second), count) &&
+    return isPairwiseWorthwhile(getLoad(first), getLoad(second), count) &&
            !(shareOnlyNumbers && target.isGpu() && 2 * count > sms);
   }
   // Fusion saves the other rank a hand-off, and changes nothing for other
@@ -348,14 +348,14 @@ static SmallVector<TaskOp> getProducers(TaskOp second) {
 /// Fuses an earlier task with an equal grid into `second`: a producer of an
 /// input, or a task that shares an input. The nearest task comes first, so that
 /// names and bodies keep the order of the program.
-bool TaskFuser::fuseSideBySide(TaskOp &second, SiblingTasks &siblings) {
+bool TaskFuser::fusePairwise(TaskOp &second, SiblingTasks &siblings) {
   if (putsPackets(second))
     return false;
   int64_t count = second.getNumVCTAs();
   auto isAccepted = [&](const TaskLoad &load) {
     const TaskLoad &own = getLoad(second);
     return load.numOps + own.numOps <= maxOps && fitTogether(load, own) &&
-           isWorthSideBySide(load, own, count);
+           isPairwiseWorthwhile(load, own, count);
   };
   return siblings.visit(
       second, getProducers(second), isAccepted, [&](TaskOp first) {
@@ -401,7 +401,7 @@ int64_t TaskFuser::sweepPairwise() {
       continue;
     siblings.remove(task);
     while (fuseElementwiseProducer(task, siblings) ||
-           fuseSideBySide(task, siblings))
+           fusePairwise(task, siblings))
       ++fused;
     op = task;
   }

@@ -40,8 +40,9 @@ std::optional<SmallVector<int64_t>> getOffsetsInPart(TaskOp first, unsigned out,
 /// `first` that only `second` reads become temporaries; results with other
 /// readers remain results.
 ///
-/// The caller ensures that each vCTA of `second` reads only results of its
-/// partner in `first`, and that no op between the two tasks depends on `first`.
+/// The caller ensures that each vCTA of `second` reads only results of the vCTA
+/// of `first` with which it is merged, and that no op between the two tasks
+/// depends on `first`.
 TaskOp mergeTasks(RewriterBase &rewriter, TaskOp first, TaskOp second,
                   MergeKind kind);
 

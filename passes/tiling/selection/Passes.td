@@ -8,9 +8,9 @@ include "mlir/Pass/PassBase.td"
 def SelectTilesPass : Pass<"ark-select-tiles", "::mlir::ark::ProgramOp"> {
   let summary = "Select the tile that one vCTA of a group computes";
   let description = [{
-    Sets `tile` on every group that has none, from the module's `ark.target`. The tile of the user's
-    plan takes precedence: `plan = {tile = [...]}`. If the list is shorter than the rank, it applies
-    to the last dimensions of the result.
+    Sets `tile` on every group without a tile, from the module's `ark.target`. The tile of the
+    user's plan takes precedence: `plan = {tile = [...]}`. If the list is shorter than the rank, it
+    applies to the last dimensions of the result.
 
     A tile is a part of the result; reduced dimensions are never tiled. A tile need not divide the
     result: the last tiles are then smaller.
@@ -18,15 +18,15 @@ def SelectTilesPass : Pass<"ark-select-tiles", "::mlir::ark::ProgramOp"> {
     - matmul: on cpu, panels of both operands fit into the caches; on GPUs, a tile is a square of 64
       or 128. If the target lists tiles for its matrix units, a matmul of 16-bit floats gets the
       listed tile with the earliest predicted end, among those that divide the result and occupy
-      (nearly) all SMs. With few rows, reading weights dominates. On GPUs, tiles then have few
-      enough columns for the shares of the SMs to differ by at most 2 %, if possible; on cpu, each
-      core gets one tile of columns.
+      (nearly) all SMs. With few rows, reading weights dominates. On GPUs, tiles then have a number
+      of columns for which the largest share of an SM exceeds the mean by at most 2 %, or 4 to 6 %
+      with matrix units, if possible; on cpu, each core gets one tile of columns.
     - attention: one head and up to 64 query rows, or all query heads of a key head if they have few
       rows. On GPUs, the scores have to fit into an SM's memory, and the scores of several heads may
       take an eighth of it: with a long cache, each head has its own SM.
     - partial (split-KV) attention: one partition, and all heads of a key head as long as the scores
       fit.
-    - row ops: whole rows, `row-bytes` of them.
+    - row ops: whole rows, with `row-bytes` bytes of input and output.
     - in all cases, `tiles-per-sm` tiles per SM if there is enough work; on GPUs, one.
     - norms with at most as many rows as an SM has warps, if only matmuls that need all rows read
       them: all rows (GPUs), so that the matmuls can repeat the norm.

@@ -39,7 +39,7 @@ static FailureOr<std::optional<Tile>> keepPlanned(GroupOp group, Tile planned,
     group.emitError("plan of '")
         << group.getName() << "' has tile extent " << planned[dim]
         << " in dimension " << dim << " of " << group.getResult(0).getType()
-        << ", which cannot be cut like that: the nearest extent is "
+        << ", which the group does not permit: the nearest extent is "
         << legal[dim];
     return failure();
   }

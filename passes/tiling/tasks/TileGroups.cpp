@@ -46,7 +46,7 @@ FailureOr<int64_t> ark::getWarps(GroupOp group) {
 }
 
 /// Creates a tensor for every out of a task, since CSE has merged equal tensors
-/// without elements, and each task writes to memory of its own.
+/// without elements, and each task needs separate memory.
 static void unshareOuts(RewriterBase &rewriter, TaskOp task) {
   rewriter.setInsertionPoint(task);
   for (OpOperand &out : task.getOutsMutable()) {

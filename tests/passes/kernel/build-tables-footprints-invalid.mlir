@@ -4,7 +4,7 @@
 module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 1, warps = 1,
     shared_memory = 0, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
   ark.program @otherLayout(%s: memref<4x4xf32> {ark.kind = #ark.kind<state>, ark.name = "s"}) {
-    // expected-error @below {{operand 0 has another layout than its body '@body_fill' takes}}
+    // expected-error @below {{operand 0 does not have the layout that its body '@body_fill' takes}}
     ark.task "fill" grid [4] ins()
         outs(%s[#ark.region<(d0) -> (d0, 0), [1, 4]>] : memref<4x4xf32>) attributes {ark.body = @body_fill} {
     ^bb0(%i: index, %b: memref<1x4xf32, strided<[4, 1], offset: ?>>):

@@ -42,7 +42,7 @@ ark.kernel @unmarked {
 func.func @ark_kernel() {
   return
 }
-// expected-error @below {{argument 4 does not carry 'ark.packets', and its operand is packets}}
+// expected-error @below {{argument 4 does not carry 'ark.packets', but its operand is packets}}
 func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xi32>) {
   return
 }
@@ -60,7 +60,7 @@ ark.kernel @marked {
 func.func @ark_kernel() {
   return
 }
-// expected-error @below {{argument 4 carries 'ark.packets', and its operand is none}}
+// expected-error @below {{argument 4 carries 'ark.packets', but its operand is not packets}}
 func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xi32> {ark.packets}) {
   return
 }

@@ -139,7 +139,7 @@ ark.kernel @unmarked {
 func.func @ark_kernel() {
   return
 }
-// expected-error @below {{argument 4 does not carry 'ark.packets', and its operand is packets}}
+// expected-error @below {{argument 4 does not carry 'ark.packets', but its operand is packets}}
 func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xi64>) {
   return
 }

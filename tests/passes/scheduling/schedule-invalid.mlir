@@ -129,7 +129,7 @@ ark.program @pinnedMemoryIsTooSmall() {
 module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 4, warps = 8,
     shared_memory = 2048, bandwidth = 4, flops = 100, handoff = 10, barrier = 20, overhead = 100>} {
 ark.program @noSuchRank() attributes {world_size = 2 : i64} {
-  // expected-error @below {{plan names rank 2 : i64, and the program has 2}}
+  // expected-error @below {{plan names rank 2 : i64, but the program has 2 ranks}}
   ark.task "a" grid [1] ins() outs() attributes {plan = {rank = 2 : i64}} {
   ^bb0(%i: index):
     ark.yield

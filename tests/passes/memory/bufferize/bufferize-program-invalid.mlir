@@ -93,7 +93,7 @@ ark.program @opOutsideOfTasks(%x: tensor<4xf32> {ark.kind = #ark.kind<input>, ar
 // ark-resolve-views would insert a copy for this view.
 ark.program @viewWithoutStrides(%x: tensor<4x6xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}) -> (tensor<24xf32> {ark.name = "y"}) {
   %0 = ark.transpose %x perm = [1, 0] : (tensor<4x6xf32>) -> tensor<6x4xf32>
-  // expected-error @below {{no strides express this view: run ark-resolve-views first}}
+  // expected-error @below {{strides cannot express this view: run ark-resolve-views first}}
   %1 = ark.reshape %0 shape = [24] : (tensor<6x4xf32>) -> tensor<24xf32>
   %e = tensor.empty() : tensor<24xf32>
   %2 = ark.task "t" grid [1] ins(%1[#ark.region<(d0) -> (0), [24]>] : tensor<24xf32>)

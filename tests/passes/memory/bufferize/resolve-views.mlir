@@ -60,7 +60,7 @@ ark.program @argumentThatNeedsACopy(%x: tensor<96x64xf32> {ark.kind = #ark.kind<
   // CHECK: ark.reshape %[[COPY]] shape = [6144]
   // CHECK: ark.reshape %[[COPY]] shape = [48, 128]
   %0 = ark.transpose %x perm = [1, 0] : (tensor<96x64xf32>) -> tensor<64x96xf32>
-  // expected-remark @below {{no strides express this view of 'tensor<64x96xf32>': a task that copies it is inserted}}
+  // expected-remark @below {{strides cannot express this view of 'tensor<64x96xf32>': inserted a task that copies it}}
   %1 = ark.reshape %0 shape = [6144] : (tensor<64x96xf32>) -> tensor<6144xf32>
   %2 = ark.reshape %0 shape = [48, 128] : (tensor<64x96xf32>) -> tensor<48x128xf32>
   %e = tensor.empty() : tensor<6144xf32>
@@ -156,7 +156,7 @@ ark.program @readsTheSliceOfItsUpdate(%s: tensor<8xf32> {ark.kind = #ark.kind<st
   ^bb0(%i: index, %a: tensor<4xf32>, %o: tensor<4xf32>):
     ark.yield %a : tensor<4xf32>
   } : tensor<8xf32>
-  // expected-remark @below {{reads more of the tensor that it updates in place than each vCTA updates: a task that copies it is inserted}}
+  // expected-remark @below {{reads more of the tensor that it updates in place than each vCTA updates: inserted a task that copies it}}
   %1 = ark.task "other" grid [2] ins(%0[#ark.region<(d0) -> (d0 * -4 + 4), [4]>] : tensor<8xf32>)
       outs(%0[#ark.region<(d0) -> (d0 * 4), [4]>] : tensor<8xf32>) attributes {in_place} {
   ^bb0(%i: index, %a: tensor<4xf32>, %o: tensor<4xf32>):
@@ -183,7 +183,7 @@ ark.program @readsTheSliceThatItUpdates(%s: tensor<12xf32> {ark.kind = #ark.kind
     ark.yield %a : tensor<4xf32>
   } : tensor<12xf32>
   %beside = ark.slice %0 starts = [3] stops = [11] steps = [1] : (tensor<12xf32>) -> tensor<8xf32>
-  // expected-remark @below {{reads more of the tensor that it updates in place than each vCTA updates: a task that copies it is inserted}}
+  // expected-remark @below {{reads more of the tensor that it updates in place than each vCTA updates: inserted a task that copies it}}
   %1 = ark.task "other" grid [2] ins(%beside[#ark.region<(d0) -> (d0 * 4), [4]>] : tensor<8xf32>)
       outs(%0[#ark.region<(d0) -> (d0 * 4 + 4), [4]>] : tensor<12xf32>) attributes {in_place} {
   ^bb0(%i: index, %a: tensor<4xf32>, %o: tensor<4xf32>):
@@ -235,13 +235,13 @@ ark.program @bitcastsThatNeedCopies(%x: tensor<8x6xf32> {ark.kind = #ark.kind<in
                                     %b: tensor<4x33xi8> {ark.kind = #ark.kind<input>, ark.name = "b"})
     -> (tensor<6x16xf16> {ark.name = "y"}) {
   %0 = ark.transpose %x perm = [1, 0] : (tensor<8x6xf32>) -> tensor<6x8xf32>
-  // expected-remark @below {{no strides express this view of 'tensor<6x8xf32>'}}
+  // expected-remark @below {{strides cannot express this view of 'tensor<6x8xf32>'}}
   %1 = ark.bitcast %0 to f16 : (tensor<6x8xf32>) -> tensor<6x16xf16>
   %2 = ark.slice %b starts = [0, 1] stops = [1, 33] steps = [1, 1] : (tensor<4x33xi8>) -> tensor<1x32xi8>
-  // expected-remark @below {{no strides express this view of 'tensor<1x32xi8>'}}
+  // expected-remark @below {{strides cannot express this view of 'tensor<1x32xi8>'}}
   %3 = ark.bitcast %2 to f16 : (tensor<1x32xi8>) -> tensor<1x16xf16>
   %4 = ark.slice %b starts = [0, 0] stops = [4, 32] steps = [1, 1] : (tensor<4x33xi8>) -> tensor<4x32xi8>
-  // expected-remark @below {{no strides express this view of 'tensor<4x32xi8>'}}
+  // expected-remark @below {{strides cannot express this view of 'tensor<4x32xi8>'}}
   %5 = ark.bitcast %4 to f16 : (tensor<4x32xi8>) -> tensor<4x16xf16>
   %e = tensor.empty() : tensor<6x16xf16>
   %6 = ark.task "t" grid [1] ins(%1[#ark.region<(d0) -> (0, 0), [6, 16]>] : tensor<6x16xf16>,

@@ -76,7 +76,7 @@ module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 
 ark.program @planCannotSplitAWholeDimension(
     %x: tensor<8x64xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
     -> (tensor<8x64xf32> {ark.name = "y"}) {
-  // expected-error @below {{plan of 'g' has tile extent 32 in dimension 1 of 'tensor<8x64xf32>', which cannot be cut like that: the nearest extent is 64}}
+  // expected-error @below {{plan of 'g' has tile extent 32 in dimension 1 of 'tensor<8x64xf32>', which the group does not permit: the nearest extent is 64}}
   %0 = ark.group "g" (%a = %x) attributes {plan = {tile = [2, 32]}}
       : (tensor<8x64xf32>) -> tensor<8x64xf32> {
     %1 = ark.layernorm %a eps = 1.0e-5 : (tensor<8x64xf32>) -> tensor<8x64xf32>
@@ -95,7 +95,7 @@ ark.program @plannedHeadsShareTheirKeys(
     %q: tensor<8x16x64xf32> {ark.kind = #ark.kind<input>, ark.name = "q"},
     %k: tensor<2x128x64xf32> {ark.kind = #ark.kind<input>, ark.name = "k"})
     -> (tensor<8x16x64xf32> {ark.name = "y"}) {
-  // expected-error @below {{has tile extent 3 in dimension 0 of 'tensor<8x16x64xf32>', which cannot be cut like that: the nearest extent is 2}}
+  // expected-error @below {{has tile extent 3 in dimension 0 of 'tensor<8x16x64xf32>', which the group does not permit: the nearest extent is 2}}
   %0 = ark.group "g" (%a = %q, %b = %k) attributes {plan = {tile = [3, 16, 64]}}
       : (tensor<8x16x64xf32>, tensor<2x128x64xf32>) -> tensor<8x16x64xf32> {
     %1 = ark.attention %a, %b, %b scale = 1.0 : (tensor<8x16x64xf32>, tensor<2x128x64xf32>, tensor<2x128x64xf32>) -> tensor<8x16x64xf32>
@@ -113,7 +113,7 @@ ark.program @plannedHeadsAreWholeKeyHeads(
     %q: tensor<16x16x64xf32> {ark.kind = #ark.kind<input>, ark.name = "q"},
     %k: tensor<4x128x64xf32> {ark.kind = #ark.kind<input>, ark.name = "k"})
     -> (tensor<16x16x64xf32> {ark.name = "y"}) {
-  // expected-error @below {{has tile extent 7 in dimension 0 of 'tensor<16x16x64xf32>', which cannot be cut like that: the nearest extent is 4}}
+  // expected-error @below {{has tile extent 7 in dimension 0 of 'tensor<16x16x64xf32>', which the group does not permit: the nearest extent is 4}}
   %0 = ark.group "g" (%a = %q, %b = %k) attributes {plan = {tile = [7, 16, 64]}}
       : (tensor<16x16x64xf32>, tensor<4x128x64xf32>) -> tensor<16x16x64xf32> {
     %1 = ark.attention %a, %b, %b scale = 1.0 : (tensor<16x16x64xf32>, tensor<4x128x64xf32>, tensor<4x128x64xf32>) -> tensor<16x16x64xf32>
