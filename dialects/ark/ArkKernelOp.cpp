@@ -74,9 +74,8 @@ static LogicalResult verifyTaskTable(KernelOp kernel) {
   int64_t numTasks = kernel.getTasks().size();
   if (static_cast<int64_t>(fields.size()) != 2 * numTasks)
     return kernel.emitOpError("has ")
-           << numTasks
-           << " tasks and another number of entries in 'task_table' "
-           << "(kernel_c3)";
+           << numTasks << " tasks, but " << fields.size() / 2
+           << " entries in 'task_table' (kernel_c3)";
   int64_t numBodies = kernel.getBodies().size();
   int64_t numEntries = kernel.getOperandsAttr().getShapedType().getDimSize(0);
   for (int64_t task = 0; task < numTasks; ++task) {

@@ -69,9 +69,9 @@ LogicalResult MmaAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   if (!arePositive({m, n, k, warps}) || m % warps != 0 ||
       !hasShape(lhs, m, k) || !hasShape(rhs, k, n) ||
       !hasShape(acc, m / warps, n))
-    return emitError() << "instruction of " << m << " x " << n << " x " << k
-                       << " by " << warps
-                       << " warps has a fragment of another shape";
+    return emitError()
+           << "instruction of " << m << " x " << n << " x " << k << " by "
+           << warps << " warps has a fragment without the shape of its matrix";
   // mma_c2
   if (!lhs != !rhs || (lhs && warps != 1))
     return emitError() << "instruction by " << warps << " warps has "

@@ -508,6 +508,7 @@ LogicalResult TaskOp::verifyRegions() {
   if (getNumResults() == 0
           ? yield.getNumOperands() != 0
           : yield.getOperandTypes() != ValueRange(getOutTiles()).getTypes())
-    return emitOpError("yields other types than the tiles of outs (task_c4)");
+    return emitOpError("must yield the types of the tiles of outs, or "
+                       "nothing on buffers (task_c4)");
   return verifySlices(*this);
 }

@@ -266,8 +266,9 @@ int mlir::ark::runGuarded(StringRef file, unsigned seconds,
   void *page = mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE,
                     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (page == MAP_FAILED)
-    return fail(file, llvm::Twine("cannot share memory with a process: ") +
-                          std::strerror(errno));
+    return fail(file,
+                llvm::Twine("cannot share memory with a child process: ") +
+                    std::strerror(errno));
   auto *progress = new (page) Progress;
   const pid_t parent = getpid();
   const pid_t child = fork();

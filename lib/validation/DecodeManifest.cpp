@@ -384,7 +384,8 @@ void Decoder::checkTask(const TaskRecord &record, const Twine &path) {
   if (record.footprint >= static_cast<int64_t>(body.footprints.size()))
     return fail(path + ".footprint", "its body has no such footprint");
   if (countVCTAs(record.grid) != record.vctas)
-    return fail(path + ".grid", "has another number of vCTAs");
+    return fail(path + ".grid",
+                "its extents do not multiply to the number of vCTAs");
   const FootprintRecord &footprint = body.footprints[record.footprint];
   if (record.values.size() != footprint.size())
     return fail(path + ".values", "expected one value for every operand");

@@ -81,7 +81,7 @@ StringRef TableDecoder::findProblem(const Instruction &entry) const {
     if (!isSemaphore())
       return "there is no such semaphore";
     if (entry.b != manifest.semaphores[entry.a].arrivals)
-      return "waits for another number of arrivals than the semaphore has";
+      return "does not wait for all arrivals of the semaphore";
     if (entry.opcode == Opcode::Barrier && entry.c != 0)
       return "an unused field is not zero";
     return entry.c < 0 ? "its packets are not in the table of operands" : "";

@@ -76,11 +76,12 @@ private:
 } // namespace
 
 LogicalResult KernelVerifier::verifyTimelineEntries() {
-  if (kernel.getTimeline().getShapedType().getDimSize(0) ==
-      kernel.getInstructions().getShapedType().getDimSize(0))
+  int64_t times = kernel.getTimeline().getShapedType().getDimSize(0);
+  int64_t instructions = kernel.getInstructions().getShapedType().getDimSize(0);
+  if (times == instructions)
     return success();
-  return kernel.emitOpError("has another number of entries in 'timeline' than "
-                            "in 'instructions'");
+  return kernel.emitOpError("has ") << times << " entries in 'timeline', but "
+                                    << instructions << " in 'instructions'";
 }
 
 /// Returns true if `function` takes a range of vCTAs, the task and the record

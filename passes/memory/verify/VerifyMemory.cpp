@@ -42,7 +42,7 @@ static LogicalResult checkArgument(ProgramOp program, unsigned index) {
                             : "has ark.value but is not a constant");
   if (value && (value.getElementType() != type.getElementType() ||
                 value.getShapedType().getShape() != type.getShape()))
-    return error("has a value of another type");
+    return error("has an ark.value whose type is not that of the buffer");
   return success();
 }
 

@@ -122,8 +122,8 @@ struct BuildTensorMapsPass
     for (auto kernel : getOperation().getOps<KernelOp>()) {
       MapTables tables(kernel);
       if (tables.isOutside) {
-        kernel.emitOpError("has fewer operands for a body than its function "
-                           "takes");
+        kernel.emitOpError("has fewer operands for a body than the tensor "
+                           "maps of its function use");
         return signalPassFailure();
       }
       if (tables.count > 0 && failed(complete(kernel, tables)))

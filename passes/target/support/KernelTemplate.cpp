@@ -9,14 +9,15 @@ using namespace mlir::ark;
 
 void KernelTemplate::report(StringRef name, StringRef problem) {
   hasFailed = true;
-  module.emitError("the kernel ") << problem << " '@" << name << "'";
+  module.emitError("function '@") << name << "' of the kernel " << problem;
 }
 
 func::FuncOp KernelTemplate::begin(StringRef name) {
   func::FuncOp function = lookUp(name);
   if (!function || !function.isExternal() || function.getNumArguments() != 0 ||
       function.getNumResults() != 1) {
-    report(name, "declares no function without arguments and with one result");
+    report(name, "must be a declaration without arguments and with one "
+                 "result");
     return {};
   }
   builder.setInsertionPointToStart(function.addEntryBlock());
@@ -29,7 +30,7 @@ void KernelTemplate::defineConstant(StringRef name, int64_t value) {
     return;
   Type type = function.getResultTypes()[0];
   if (!type.isSignlessIntOrIndex())
-    return report(name, "returns no integer from");
+    return report(name, "must return an integer");
   Value result =
       arith::ConstantOp::create(builder, builder.getIntegerAttr(type, value));
   func::ReturnOp::create(builder, result);
@@ -50,13 +51,13 @@ void KernelTemplate::defineAddress(StringRef name, LLVM::GlobalOp global,
 void KernelTemplate::addCallback(StringRef hook, StringRef callee) {
   func::FuncOp function = lookUp(hook);
   if (!function || function.isExternal())
-    return report(hook, "has no function");
+    return report(hook, "is missing");
   if (!lookUp(callee))
-    return report(callee, "has no function");
+    return report(callee, "is missing");
   // Each hook has at most one callback, so that only the kernel text orders
   // callbacks.
   if (!llvm::hasSingleElement(function.getBody().front()))
-    return report(hook, "has more than one callback for");
+    return report(hook, "has more than one callback");
   builder.setInsertionPointToStart(&function.getBody().front());
   func::CallOp::create(builder, callee, TypeRange(), function.getArguments());
 }

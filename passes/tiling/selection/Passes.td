@@ -22,10 +22,13 @@ def SelectTilesPass : Pass<"ark-select-tiles", "::mlir::ark::ProgramOp"> {
       of columns for which the largest share of an SM exceeds the mean by at most 2 %, or 4 to 6 %
       with matrix units, if possible; on cpu, each core gets one tile of columns.
     - attention: one head and up to 64 query rows, or all query heads of a key head if they have few
-      rows. On GPUs, the scores have to fit into an SM's memory, and the scores of several heads may
-      take an eighth of it: with a long cache, each head has its own SM.
+      rows. With matrix units, a tile has up to 128 rows, or as many rows as the warpgroups of a CTA
+      compute at once, if such tiles occupy (nearly) all SMs. On GPUs, stored scores have to fit
+      into an SM's memory, and the scores of several heads may take an eighth of it: with a long
+      cache, each head has a separate SM.
     - partial (split-KV) attention: one partition, and all heads of a key head as long as the scores
-      fit.
+      fit. More than 128 query rows whose scores are not stored get tiles of one head and up to 64
+      rows.
     - row ops: whole rows, with `row-bytes` bytes of input and output.
     - in all cases, `tiles-per-sm` tiles per SM if there is enough work; on GPUs, one.
     - norms with at most as many rows as an SM has warps, if only matmuls that need all rows read

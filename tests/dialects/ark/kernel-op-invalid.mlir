@@ -145,7 +145,7 @@ func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: 
 
 // -----
 
-// expected-error @below {{has 1 tasks and another number of entries in 'task_table' (kernel_c3)}}
+// expected-error @below {{has 1 tasks, but 2 entries in 'task_table' (kernel_c3)}}
 ark.kernel @rowOfEveryTask {
     entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
     buffers = [{name = "x"}], tasks = [{name = "t", vctas = 4 : i64}],

@@ -16,7 +16,7 @@ func.func private @fragment_c2() attributes {f = #ark.fragment<outer = [65537, 1
 // -----
 
 func.func private @mma_c1() attributes {
-  // expected-error @below {{instruction of 16 x 16 x 16 by 1 warps has a fragment of another shape}}
+  // expected-error @below {{instruction of 16 x 16 x 16 by 1 warps has a fragment without the shape of its matrix}}
   m = #ark.mma<kind = mfma, m = 16, n = 16, k = 16,
     acc = #ark.fragment<outer = [2, 1], threads = [8, 4], strides = [4, 1], elements = [1, 2]>>}
 

@@ -233,7 +233,7 @@ func.func @task_c3_missing_index(%x: memref<32xf32>) {
 // -----
 
 func.func @task_c4(%x: tensor<32xf32>) {
-  // expected-error @below {{yields other types than the tiles of outs (task_c4)}}
+  // expected-error @below {{must yield the types of the tiles of outs, or nothing on buffers (task_c4)}}
   %0 = ark.task "t" grid [2] ins() outs(%x[#ark.region<(d0) -> (d0 * 16), [16]>] : tensor<32xf32>) {
   ^bb0(%i: index, %b: tensor<16xf32>):
     ark.yield

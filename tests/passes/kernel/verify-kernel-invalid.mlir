@@ -1,6 +1,6 @@
 // RUN: ark-opt %s --split-input-file --ark-verify-kernel --verify-diagnostics -o /dev/null
 
-// expected-error @below {{has another number of entries in 'timeline' than in 'instructions'}}
+// expected-error @below {{has 2 entries in 'timeline', but 1 in 'instructions'}}
 ark.kernel @timeOfEveryInstruction {
     entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
     buffers = [{name = "x"}], tasks = [{name = "t", vctas = 4 : i64}],

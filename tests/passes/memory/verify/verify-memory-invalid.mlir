@@ -35,7 +35,7 @@ ark.program @valueOfAnInput(%x: memref<4xf32> {ark.kind = #ark.kind<input>, ark.
 
 // -----
 
-// expected-error @below {{argument 'x' has a value of another type}}
+// expected-error @below {{argument 'x' has an ark.value whose type is not that of the buffer}}
 ark.program @valueOfAnotherType(%x: memref<4xf32> {ark.kind = #ark.kind<constant>, ark.name = "x", ark.value = dense<1.0> : tensor<8xf32>}) {
   ark.return
 }

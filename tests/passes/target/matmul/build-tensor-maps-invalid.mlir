@@ -1,7 +1,7 @@
 // RUN: ark-opt %s --split-input-file --ark-build-tensor-maps --verify-diagnostics -o /dev/null
 
 // The function has more operands than the kernel lists for it.
-// expected-error @below {{has fewer operands for a body than its function takes}}
+// expected-error @below {{has fewer operands for a body than the tensor maps of its function use}}
 ark.kernel @operandThatIsNone {
     entry = @ark_kernel, sms = 1 : i64, arena = 1024 : i64,
     bodies = [{function = @product, operands = 1 : i64}], buffers = [], tasks = [{}],
@@ -16,13 +16,13 @@ func.func private @product(%begin: index, %end: index, %task: index, %status: me
 // -----
 
 // The module lacks the kernel's text, so the pass cannot complete its functions.
-// expected-error @below {{the kernel declares no function without arguments and with one result '@ark_tensor_maps'}}
-// expected-error @below {{the kernel declares no function without arguments and with one result '@ark_tensor_map_firsts'}}
-// expected-error @below {{the kernel declares no function without arguments and with one result '@ark_tensor_map_records'}}
-// expected-error @below {{the kernel declares no function without arguments and with one result '@ark_tensor_map_scratch'}}
-// expected-error @below {{the kernel declares no function without arguments and with one result '@ark_tensor_map_count'}}
-// expected-error @below {{the kernel declares no function without arguments and with one result '@ark_tensor_map_warps'}}
-// expected-error @below {{the kernel has no function '@ark_begin_tensor_maps'}}
+// expected-error @below {{function '@ark_tensor_maps' of the kernel must be a declaration without arguments and with one result}}
+// expected-error @below {{function '@ark_tensor_map_firsts' of the kernel must be a declaration without arguments and with one result}}
+// expected-error @below {{function '@ark_tensor_map_records' of the kernel must be a declaration without arguments and with one result}}
+// expected-error @below {{function '@ark_tensor_map_scratch' of the kernel must be a declaration without arguments and with one result}}
+// expected-error @below {{function '@ark_tensor_map_count' of the kernel must be a declaration without arguments and with one result}}
+// expected-error @below {{function '@ark_tensor_map_warps' of the kernel must be a declaration without arguments and with one result}}
+// expected-error @below {{function '@ark_begin_tensor_maps' of the kernel is missing}}
 module {
 ark.kernel @kernelWithoutText {
     entry = @ark_kernel, sms = 1 : i64, arena = 1024 : i64,
