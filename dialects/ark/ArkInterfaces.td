@@ -37,9 +37,9 @@ def AnchorOpInterface : OpInterface<"AnchorOpInterface"> {
   }];
   let methods = [
     InterfaceMethod<[{
-        Returns the operands of which the tiles read every element once, so that a prologue computes
-        no element twice. The left operand of a matmul is not among them: every tile of columns reads
-        all of its rows.
+        Returns the operands whose elements all tiles together read once, so that a prologue
+        computes no element twice. The left operand of a matmul is not such an operand: every tile
+        of columns reads all rows.
       }], "::llvm::SmallVector<::mlir::Value>", "getPrologueOperands", (ins), "", "return {};">,
     InterfaceMethod<[{
         Returns true if elementwise ops that read the result may join the group.

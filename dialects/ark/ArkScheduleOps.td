@@ -174,7 +174,7 @@ def Ark_KernelOp : Ark_Op<"kernel"> {
     - `timeline`: predicted start and duration of every instruction in ns, `tensor<Ix2xi64>`.
 
     - (kernel_c1) tables are dense, with these columns and element types, at most 2^26 elements, and
-      data for all of them.
+      data for all elements.
     - (kernel_c2) `bodies`, `buffers`, `tasks` and `semaphores` hold dictionaries.
     - (kernel_c3) `task_table` has an entry for every task: a body, and the index of its first entry in
       `operands`.

@@ -84,8 +84,8 @@ def Ark_MmaAttr : Ark_Attr<"Mma", "mma"> {
     /// operand. Both operands may then use any common order of K, such as the order in which the
     /// threads load it.
     bool hasOperandsOfSameThreads() const;
-    /// Returns true if the threads hold accumulators of the rows of which they hold the left operand,
-    /// in pairs of neighbouring columns, row by row.
+    /// Returns true if each thread holds accumulators of the rows of its left operand, in pairs of
+    /// neighbouring columns, row by row.
     bool hasAccumulatorsInThreadsOfLhs() const;
   }];
 }
@@ -95,8 +95,9 @@ def Ark_MatrixTilesAttr : Ark_Attr<"MatrixTiles", "matrix_tiles"> {
   let description = [{
     The operands have elements of 16 bits, and their rows lie along the depth (K).
 
-    - `panel`: the instructions also read operands whose rows lie across the depth, if each warpgroup
-      has a multiple of this many rows or columns of them; 0 if they do not.
+    - `panel`: rows or columns of a panel. The instructions also read operands whose rows lie across
+      the depth, if each warpgroup has whole panels. 0 if the instructions cannot read such
+      operands.
     - `shapes`: rows and columns of each tile of the result, one after the other.
     - `depth`: the depth of one stage, in elements.
     - `tile`: the time of the prologue and the epilogue of a tile, in ns.

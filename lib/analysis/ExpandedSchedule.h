@@ -73,7 +73,8 @@ public:
     unsigned producer, items;
   };
 
-  /// Selects all dependences, those that packets carry, or the others.
+  /// Selects all dependences, or only dependences that packets carry, or only
+  /// all other dependences.
   enum class Carrier { Any, Packets, Semaphores };
 
   WorkItemDependences(const ExpandedSchedule &schedule,

@@ -11,8 +11,8 @@
 namespace mlir::ark {
 
 /// Bounds of the sides of a matmul's tile on GPUs whose target lists no tiles.
-inline constexpr int64_t kMostTileSide = 128;
-inline constexpr int64_t kLeastTileRows = 16, kLeastTileColumns = 64;
+inline constexpr int64_t kMaxTileSide = 128;
+inline constexpr int64_t kMinTileRows = 16, kMinTileColumns = 64;
 
 /// Number of bf16 terms into which threads split an f32 element for matrix
 /// units. The element is the sum of its terms.
@@ -76,8 +76,8 @@ double predictTilesNs(TargetAttr target, const ProductSizes &sizes,
 /// Returns the listed tile with the shortest predicted time. Returns nothing if
 /// no listed tile divides the result evenly. If warps can read the operands,
 /// smaller tiles, which are not listed, are faster than listed tiles that leave
-/// SMs idle. The function then considers only tiles of which the result has at
-/// least `getLeastTiles`.
+/// SMs idle. In that case, the function considers only tiles that divide the
+/// result into at least `getLeastTiles` tiles.
 std::optional<ProductTile> findListedTile(TargetAttr target,
                                           const ProductSizes &sizes);
 

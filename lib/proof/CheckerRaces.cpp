@@ -27,10 +27,10 @@ static bool beginsWithoutValue(Value root) {
 // Reads that repeat
 //===----------------------------------------------------------------------===//
 
+namespace {
 /// The boxes that vCTAs of one work item have read through one operand. A
 /// repeated read adds no information: other lanes are ordered with a work item
 /// as a whole, and no vCTA of the same task writes these boxes.
-namespace {
 class SeenReads {
 public:
   bool contains(uint32_t lane, uint32_t item, CellPartition::Boxes boxes) {
@@ -40,16 +40,16 @@ public:
     this->item = item;
     if (llvm::is_contained(seen, boxes))
       return true;
-    if (seen.size() == kMost)
+    if (seen.size() == kMaxBoxes)
       seen.clear();
     seen.push_back(boxes);
     return false;
   }
 
 private:
-  static constexpr size_t kMost = 16;
+  static constexpr size_t kMaxBoxes = 16;
   uint32_t lane = ~0u, item = ~0u;
-  SmallVector<CellPartition::Boxes, kMost> seen;
+  SmallVector<CellPartition::Boxes, kMaxBoxes> seen;
 };
 } // namespace
 

@@ -53,9 +53,9 @@ static double predictWhole(TargetAttr target, const ProductSizes &sizes) {
     return std::max(reads, tile->ns);
   // Without a listed tile, ark-select-tiles halves a large tile in the same
   // way.
-  int64_t rows = std::min(sizes.rows, kMostTileSide);
-  int64_t columns = std::min(sizes.columns, kMostTileSide);
-  halveTile(rows, columns, kLeastTileRows, kLeastTileColumns, [&] {
+  int64_t rows = std::min(sizes.rows, kMaxTileSide);
+  int64_t columns = std::min(sizes.columns, kMaxTileSide);
+  halveTile(rows, columns, kMinTileRows, kMinTileColumns, [&] {
     int64_t tiles = sizes.batches * llvm::divideCeil(sizes.rows, rows) *
                     llvm::divideCeil(sizes.columns, columns);
     return tiles >= getLeastTiles(target);

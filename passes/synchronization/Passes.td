@@ -65,8 +65,8 @@ def VerifySynchronizationPass
     - every operand, and the region of every vCTA in it, lies within its buffer, and the operand
       begins at a multiple of the size of its elements;
     - every lane runs to its end (no deadlock);
-    - every two vCTAs that access a byte, at least one of them writing, are ordered, in program
-      order (no race); the vCTAs of one work item are not ordered;
+    - every two vCTAs that access the same byte, which at least one of them writes, are ordered in
+      program order (no race); the vCTAs of one work item are not ordered;
     - no two vCTAs of a task write one byte, unless the task updates it in place;
     - every byte of the arena is written before it is read;
     - every lane ends in one barrier of all lanes, so that semaphores and buffers can be reused

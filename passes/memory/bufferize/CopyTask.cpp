@@ -12,7 +12,7 @@ using namespace mlir::ark;
 /// Bounds on the elements per vCTA: fewer elements do not justify a vCTA, and
 /// more would be evicted from the cache between read and write.
 static constexpr int64_t kMinElements = 256;
-static constexpr int64_t kMostElements = 8192;
+static constexpr int64_t kMaxElements = 8192;
 /// Extent of a block along the fastest dimensions of both sides. The block uses
 /// whole cache lines on both sides, whichever dimension is traversed first.
 static constexpr int64_t kBlockExtent = 64;
@@ -32,7 +32,7 @@ static SmallVector<int64_t> pickTile(const TensorLayout &source, int64_t sms) {
   ArrayRef<int64_t> shape = source.shape;
   int64_t elements = ShapedType::getNumElements(shape);
   int64_t budget = std::clamp<int64_t>(llvm::divideCeil(elements, sms),
-                                       kMinElements, kMostElements);
+                                       kMinElements, kMaxElements);
   SmallVector<int64_t> tile(shape.size(), 1);
   auto grow = [&](size_t dim, int64_t limit) {
     int64_t rest = budget / (ShapedType::getNumElements(tile) / tile[dim]);

@@ -21,7 +21,7 @@ def ResolveViewsPass : Pass<"ark-resolve-views", "::mlir::ark::ProgramOp"> {
     %3 = ark.transpose %x perm = [1, 0] : (tensor<8x16xf32>) -> tensor<16x8xf32>
     %4 = ark.reshape %3 shape = [128] : (tensor<16x8xf32>) -> tensor<128xf32>
     ```
-    becomes, for the latter,
+    becomes, for `%x`,
     ```mlir
     %3 = ark.transpose %x perm = [1, 0] : (tensor<8x16xf32>) -> tensor<16x8xf32>
     %e = tensor.empty() : tensor<16x8xf32>

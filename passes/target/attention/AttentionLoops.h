@@ -56,8 +56,8 @@ struct AttentionShape {
   int64_t getWarpRows() const { return mma.getM() / mma.getWarps(); }
   int64_t getStageKeys() const { return kStageDepth; }
   /// Returns the number of keys of a stage whose scores a thread holds at once.
-  /// It is smaller for a large depth, because the registers also hold the
-  /// accumulators of the depth.
+  /// The number is smaller for a large depth, because the registers also hold
+  /// the accumulators of the depth.
   int64_t getPassKeys() const {
     return depth > kPanelElements ? kStageDepth / 2 : kStageDepth;
   }

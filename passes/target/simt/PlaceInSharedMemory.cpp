@@ -62,8 +62,8 @@ private:
 };
 } // namespace
 
-/// Places the temporaries of a body. Bodies run one after the other, so that
-/// all of them use the same memory.
+/// Places the temporaries of a body. Bodies run one after the other, so all
+/// bodies use the same memory.
 LogicalResult
 PlaceInSharedMemoryPass::allocate(ArrayRef<memref::AllocaOp> temporaries) {
   LLVM::GlobalOp memory = getSharedMemory(getOperation());

@@ -25,7 +25,7 @@ using namespace mlir::ark;
 /// Shorter reductions have too little work for every warp.
 static constexpr int64_t kMinLength = 128;
 /// The results whose f32 elements fill a memory sector.
-static constexpr int64_t kLeastResults = 8;
+static constexpr int64_t kMinResults = 8;
 /// The alignment that vectors need.
 static constexpr int64_t kAlignment = 64;
 
@@ -250,8 +250,7 @@ private:
     // The threads of a warp read the sectors of several rows if a row of
     // results is shorter than a warp. The length of such a loop is a constant.
     bool isStatic = hasStaticLength(reduction);
-    auto extents =
-        getExtents(loop, isStatic ? kLeastResults : warpSize, threads);
+    auto extents = getExtents(loop, isStatic ? kMinResults : warpSize, threads);
     if (!extents)
       return;
     int64_t results = isStatic ? llvm::product_of(*extents) : warpSize;

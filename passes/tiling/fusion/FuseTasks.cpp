@@ -48,12 +48,12 @@ static constexpr int64_t kOpsOfAttention = 11;
 
 /// Maximum number of tiles of an elementwise task whose results stay in
 /// registers. Its readers have further tiles.
-static constexpr int64_t kMostFirstTiles = kMostJoinedTiles - 2;
+static constexpr int64_t kMaxFirstTiles = kMaxJoinedTiles - 2;
 
 /// Maximum number of slices that a fused body inserts into tensors. The body of
 /// a concatenation inserts all its operands, and the time of bufferization
 /// grows with the fourth power of their number.
-static constexpr int64_t kMostInsertions = 32;
+static constexpr int64_t kMaxInsertions = 32;
 
 //===----------------------------------------------------------------------===//
 // Profitability
@@ -114,7 +114,7 @@ static bool staysInRegisters(TaskOp first, TaskOp second) {
   int64_t tiles = 0;
   for (BlockArgument tile : first.getBody().front().getArguments().drop_front())
     tiles += cast<RankedTensorType>(tile.getType()).getRank() > 0;
-  return tiles <= kMostFirstTiles && second.getInPlace() &&
+  return tiles <= kMaxFirstTiles && second.getInPlace() &&
          isElementwise(first) && isElementwise(second);
 }
 
@@ -311,7 +311,7 @@ bool TaskFuser::fuse(TaskOp first, TaskOp &second, MergeKind kind,
       first.getPlanAttr() != second.getPlanAttr() ||
       getLoad(first).numOps + getLoad(second).numOps > maxOps ||
       getLoad(first).numInsertions + getLoad(second).numInsertions >
-          kMostInsertions ||
+          kMaxInsertions ||
       !readsCorrespondingVcta(first, second, kind) ||
       mixVersions(first, second, kind) || chainContractions(first, second) ||
       !isWorth(first, second, kind) ||

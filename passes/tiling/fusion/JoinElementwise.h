@@ -9,7 +9,7 @@ namespace mlir::ark {
 
 /// Maximum number of tiles that a joined op reads and writes: a thread keeps an
 /// element or a vector of each in registers.
-constexpr int64_t kMostJoinedTiles = 8;
+constexpr int64_t kMaxJoinedTiles = 8;
 
 /// Returns true if all structured ops of a task are elementwise, on tiles of
 /// static shape. `ark-join-elementwise` joins such ops if the task updates a

@@ -77,7 +77,7 @@ def JoinElementwisePass : Pass<"ark-join-elementwise", "::mlir::ark::ProgramOp">
     ```
   }];
   let options = [
-    Option<"maxTiles", "max-tiles", "int64_t", "kMostJoinedTiles",
+    Option<"maxTiles", "max-tiles", "int64_t", "kMaxJoinedTiles",
            "Maximum number of tiles that a joined op reads and writes">,
   ];
   let statistics = [

@@ -26,8 +26,8 @@ static FailureOr<Tile> parsePlannedTile(GroupOp group, Attribute attr) {
   return failure();
 }
 
-/// Returns the planned tile, clipped to the result. Fails if the group cannot
-/// be tiled in this way and an extent would have to change.
+/// Returns the planned tile, clipped to the result. Fails if the group does not
+/// permit one of the planned extents.
 static FailureOr<std::optional<Tile>> keepPlanned(GroupOp group, Tile planned,
                                                   size_t numGiven) {
   Tile legal = legalize(group, planned);

@@ -15,17 +15,17 @@ using llvm::divideCeil;
 /// With up to this many rows, a core computes a matmul as dot products.
 static constexpr int64_t kDotRows = 4;
 /// Minimum number of columns of a vCTA that computes dot products.
-static constexpr int64_t kLeastDotColumns = 16;
+static constexpr int64_t kMinDotColumns = 16;
 /// The largest share of an SM in a task that streams weights may exceed the
 /// mean by this fraction.
 static constexpr double kImbalance = 0.02;
 /// The limit on imbalance with matrix units: kWideImbalance if it permits at
-/// least kLeastWideColumns columns, otherwise kMatrixImbalance.
+/// least kMinWideColumns columns, otherwise kMatrixImbalance.
 static constexpr double kMatrixImbalance = 0.06, kWideImbalance = 0.04;
-static constexpr int64_t kLeastWideColumns = 16;
-/// Matrix units are no faster with fewer than kLeastMatrixColumns columns. The
+static constexpr int64_t kMinWideColumns = 16;
+/// Matrix units are no faster with fewer than kMinMatrixColumns columns. The
 /// start of a vCTA costs as much as kTileColumns columns.
-static constexpr int64_t kLeastMatrixColumns = 8, kTileColumns = 4;
+static constexpr int64_t kMinMatrixColumns = 8, kTileColumns = 4;
 /// Candidates for the columns of a vCTA that streams weights.
 static constexpr int64_t kStreamingColumns[] = {64, 48, 32, 24, 16, 12,
                                                 8,  6,  4,  3,  2,  1};
@@ -72,7 +72,7 @@ int64_t TileSelector::selectMatrixColumns(int64_t batches,
 int64_t TileSelector::selectDotColumns(int64_t batches, int64_t columns) const {
   columns = std::max<int64_t>(columns, 1);
   int64_t share = divideCeil(batches * columns, target.getSms());
-  return std::clamp(share, std::min(kLeastDotColumns, columns), columns);
+  return std::clamp(share, std::min(kMinDotColumns, columns), columns);
 }
 
 /// Returns true if all rows of the left operand are multiplied by the same
@@ -98,7 +98,7 @@ static bool canWarpsRead(MatmulOp op) {
 bool TileSelector::hasWholeOperands(MatmulOp op, MatrixTilesAttr tiles) const {
   RankedTensorType lhs = tensorType(op.getLhs());
   bool isStaged = hasSplitElements(op) ||
-                  (hasMatrixUnits(lhs.getElementType(), kLeastMatrixRows) &&
+                  (hasMatrixUnits(lhs.getElementType(), kMinMatrixRows) &&
                    lhs.getElementTypeBitWidth() == 16);
   return isStaged &&
          tensorType(op.getRhs()).getElementType() == lhs.getElementType() &&
@@ -133,8 +133,8 @@ Tile TileSelector::selectMatmul(MatmulOp op, ArrayRef<int64_t> domain) const {
   Tile tile(rank, 1);
   int64_t &m = tile[rank - 2], &n = tile[rank - 1];
   // Deep panels of 128 columns would not fit the L2 cache.
-  int64_t wantedN = isCPU() && depth > 1024 ? 64 : kMostTileSide;
-  int64_t wantedM = isCPU() || rows <= 64 ? 64 : kMostTileSide;
+  int64_t wantedN = isCPU() && depth > 1024 ? 64 : kMaxTileSide;
+  int64_t wantedM = isCPU() || rows <= 64 ? 64 : kMaxTileSide;
   m = divideEvenly(rows, wantedM, 8);
   int64_t rowsOfTile = m;
   for (int64_t dim = rank - 3; dim >= 0 && sharesRightSide(op); --dim) {
@@ -157,16 +157,16 @@ Tile TileSelector::selectMatmul(MatmulOp op, ArrayRef<int64_t> domain) const {
     bool isMatrix = hasMatrixUnits(lhs.getElementType(), rowsOfTile);
     n = selectStreamingColumns(batches, columns,
                                isMatrix ? kWideImbalance : kImbalance);
-    if (isMatrix && n < kLeastWideColumns)
+    if (isMatrix && n < kMinWideColumns)
       n = selectStreamingColumns(batches, columns, kMatrixImbalance);
-    if (isMatrix && n < kLeastMatrixColumns)
+    if (isMatrix && n < kMinMatrixColumns)
       n = selectMatrixColumns(batches, columns);
   } else {
     // Tiles that are too small reread their panels too often. On a GPU, whose
     // SMs share the bandwidth, rereading costs more than an uneven end, but
     // less than idle SMs.
-    int64_t leastM = kLeastTileRows;
-    int64_t leastN = isCPU() ? 32 : kLeastTileColumns;
+    int64_t leastM = kMinTileRows;
+    int64_t leastN = isCPU() ? 32 : kMinTileColumns;
     int64_t wantedTiles = isCPU() ? getWantedTiles() : target.getSms();
     if (hasMatrixUnits(lhs.getElementType(), rowsOfTile))
       wantedTiles = getLeastTiles(target);

@@ -15,7 +15,7 @@ bool TileSelector::hasMatrixUnits(Type element, int64_t rows) const {
   bool isNarrow =
       isa<FloatType>(element) && element.getIntOrFloatBitWidth() <= 16;
   return !isCPU() && !target.getGpu().getMma().empty() && isNarrow &&
-         rows >= kLeastMatrixRows;
+         rows >= kMinMatrixRows;
 }
 
 /// Returns the bytes of a tile of rows. A hand-off between GPUs takes longer

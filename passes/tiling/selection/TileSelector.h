@@ -9,7 +9,7 @@ namespace mlir::ark {
 
 /// Minimum number of rows for which matrix units multiply narrow floats; matrix
 /// units need large tiles of the other operand.
-constexpr int64_t kLeastMatrixRows = 2;
+constexpr int64_t kMinMatrixRows = 2;
 
 /// Selects tiles of groups for one target; the other fields are the options of
 /// the pass. The op that determines the work of a group's tiles decides which
