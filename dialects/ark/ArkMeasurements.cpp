@@ -1,4 +1,4 @@
-//===- ArkMeasurements.cpp - Known times of tasks -------------------------===//
+//===- ArkMeasurements.cpp - Measured times of tasks ----------------------===//
 
 #include "dialects/ark/ArkMeasurements.h"
 

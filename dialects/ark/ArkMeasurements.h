@@ -1,4 +1,4 @@
-//===- ArkMeasurements.h - Known times of tasks -----------------*- C++ -*-===//
+//===- ArkMeasurements.h - Measured times of tasks --------------*- C++ -*-===//
 
 #ifndef DIALECTS_ARK_ARKMEASUREMENTS_H
 #define DIALECTS_ARK_ARKMEASUREMENTS_H

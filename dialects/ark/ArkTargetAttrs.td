@@ -95,9 +95,9 @@ def Ark_MatrixTilesAttr : Ark_Attr<"MatrixTiles", "matrix_tiles"> {
   let description = [{
     The operands have elements of 16 bits, and their rows lie along the depth (K).
 
-    - `panel`: rows or columns of a panel. The instructions also read operands whose rows lie across
-      the depth, if each warpgroup has whole panels. 0 if the instructions cannot read such
-      operands.
+    - `panel`: the number of rows or columns of a panel. The instructions can also read operands
+      whose rows lie across the depth, if each warpgroup has whole panels. 0 if the instructions
+      cannot read such operands.
     - `shapes`: rows and columns of each tile of the result, one after the other.
     - `depth`: the depth of one stage, in elements.
     - `tile`: the time of the prologue and the epilogue of a tile, in ns.

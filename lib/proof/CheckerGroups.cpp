@@ -1,4 +1,4 @@
-//===- CheckerGroups.cpp - Accesses that the order of tasks leaves open ---===//
+//===- CheckerGroups.cpp - Accesses to compare vCTA by vCTA ---------------===//
 
 #include "lib/proof/CheckerGroups.h"
 

@@ -1,4 +1,4 @@
-//===- CheckerGroups.h - Accesses that the order of tasks leaves open -----===//
+//===- CheckerGroups.h - Accesses to compare vCTA by vCTA -------*- C++ -*-===//
 //
 // Part of the proof: see ScheduleChecker.h.
 //

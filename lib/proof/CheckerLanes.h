@@ -1,4 +1,4 @@
-//===- CheckerLanes.h - The lanes of a schedule, one for each SM -*- C++ -*-==//
+//===- CheckerLanes.h - Lanes of a schedule, one for each SM ----*- C++ -*-===//
 //
 // Part of the proof: see ScheduleChecker.h.
 //

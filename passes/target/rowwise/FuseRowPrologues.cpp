@@ -1,4 +1,4 @@
-//===- FuseRowPrologues.cpp - Rows of a work item, made by warps ----------===//
+//===- FuseRowPrologues.cpp - Fuses ops that compute shared rows ----------===//
 
 #include "passes/target/rowwise/Passes.h"
 #include "passes/target/rowwise/RowPrologue.h"

@@ -1,4 +1,4 @@
-//===- RowPrologue.cpp - Ops that make rows of arguments ------------------===//
+//===- RowPrologue.cpp - Ops that compute shared rows ---------------------===//
 
 #include "passes/target/rowwise/RowPrologue.h"
 

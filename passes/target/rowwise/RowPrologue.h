@@ -1,4 +1,4 @@
-//===- RowPrologue.h - Ops that make rows of arguments ----------*- C++ -*-===//
+//===- RowPrologue.h - Ops that compute shared rows -------------*- C++ -*-===//
 
 #ifndef ARK_PASSES_TARGET_ROWWISE_ROWPROLOGUE_H
 #define ARK_PASSES_TARGET_ROWWISE_ROWPROLOGUE_H
