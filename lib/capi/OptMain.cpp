@@ -79,13 +79,13 @@ int arkOptMain(int argc, char **argv) {
   printOpsOnRequestOnly();
   llvm::cl::opt<bool> isGuarded(
       "ark-guard",
-      llvm::cl::desc("Work in a child process, so that a crash is an error; "
-                     "false for debuggers"),
+      llvm::cl::desc("Work in a child process, which turns a crash into an "
+                     "error; false for debuggers"),
       llvm::cl::init(true));
   llvm::cl::opt<unsigned> seconds(
       "ark-read-seconds",
-      llvm::cl::desc("Processor time for reading, and again for printing; a "
-                     "second more for each 64 KiB of input"),
+      llvm::cl::desc("Limit of the processor time for reading, and of that for "
+                     "printing, in seconds, plus one for each 64 KiB of input"),
       llvm::cl::init(20));
   std::string input, output;
   std::tie(input, output) = registerAndParseCLIOptions(

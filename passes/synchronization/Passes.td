@@ -59,8 +59,10 @@ def VerifySynchronizationPass
   let summary = "Prove that a schedule neither races nor hangs";
   let description = [{
     The pass runs at every compilation, unless the option `verify` is false. It proves the following
-    rules. The proof is exact, and shares no code with the scheduler or with the pass that inserts
-    synchronisation. docs/schedule.md contains the argument.
+    rules. The proof never accepts a wrong schedule. It is exact unless the regions of a buffer have
+    too many byte intervals, when it may reject a correct schedule. It shares only the dialect and
+    `lib/support/BufferView` with the schedulers and with the pass that inserts synchronisation.
+    docs/schedule.md contains the argument.
 
     - every operand, and the region of every vCTA in it, lies within its buffer, and the operand
       begins at a multiple of the size of its elements;
