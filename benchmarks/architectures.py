@@ -299,7 +299,7 @@ def measure(name: str, target: str | None, device: str = "cpu", rounds: int = _R
         name: a key of `CASES`.
         target: target of ark; None for that of the device.
         device: ``cpu`` or ``cuda``.
-        rounds: how often each is timed; 0 for not at all.
+        rounds: the number of timed calls of each arm; 0 measures no times.
     """
     from ark_mlir.pytorch.backend import backend
 

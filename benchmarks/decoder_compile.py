@@ -9,7 +9,7 @@ Llama-3.2-1B shapes, one decode step at context 1024, bf16; no weights are neede
 3. The arena against the largest set of values alive at once.
 4. Kernel code of 32 layers against 16, on cpu.
 5. From a built program to a cpu executable, cold and from the cache, in fresh processes.
-6. Tasks of one layer of the decode step, and what each holds.
+6. Tasks of one layer of the decode step, and the ops of each task.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ SUITES = {
 STEPS = ("reduce-overhead", "reduce-overhead flex", "ark-1", "ark-128")
 PROMPTS = ("reduce-overhead flash", "reduce-overhead cudnn", "ark")
 PRODUCTS = ("cublas", "cublas warm", "ark", "ark warm")
-# A process of one entry is ended after this time.
+# The time limit of the process of one entry.
 ENTRY_SECONDS = 150.0
 # Processes that fill the cache of torch.compile at a time, and the time for all of them.
 WARMING = 5

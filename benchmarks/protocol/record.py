@@ -35,7 +35,7 @@ class Workload:
         return max(self.bytes / READ_LIMIT, self.flops / PRODUCT_LIMIT)
 
     def rate(self, seconds: float) -> str:
-        """Returns the rate of whichever limits the floor: products or reads."""
+        """Returns the rate of the products, or of the reads if the reads limit the floor."""
         if self.flops / PRODUCT_LIMIT >= self.bytes / READ_LIMIT:
             return f"{self.flops / seconds / 1e12:.0f} TFLOP/s"
         return f"{self.bytes / seconds / 1e9:.0f} GB/s"

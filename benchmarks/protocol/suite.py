@@ -26,7 +26,7 @@ from .conditions import clocks, machine
 from .record import Result, Workload, merged, problems, result_table, summary
 
 FOLDER = Path(__file__).parents[1]
-# A row is not begun with less time than this.
+# The measurement of a row does not start if less time is left.
 LEAST_SECONDS = 15.0
 LATE = "not measured: no time left"
 ALL = "all arms"
@@ -82,8 +82,8 @@ class Task:
         return self.folder / f"{self.row}.arkbin"
 
     def device(self) -> str:
-        """Returns ``cuda`` or ``cpu``: where the bundle of the row runs, or else where PyTorch
-        can."""
+        """Returns ``cuda`` or ``cpu``: the backend of the row's bundle, or without a bundle the
+        device of PyTorch."""
         import torch
 
         if self.bundle.exists():

@@ -130,7 +130,7 @@ def describe_stage(stage: str) -> str:
     pages = sorted((ROOT / "passes" / stage).rglob("Passes.md"))
     rows = [row for page in pages for row in describe_passes(page)]
     title = "Around the stages" if stage == "pipelines" else f"Stage {stage}"
-    return "\n".join([f"### {title}\n", "| pass | what it does |", "|---|---|", *rows, ""])
+    return "\n".join([f"### {title}\n", "| pass | effect |", "|---|---|", *rows, ""])
 
 
 def describe_passes(page: Path) -> list[str]:

@@ -1,9 +1,9 @@
 # %% [markdown]
-# # A fused op of one's own
+# # A fused custom op
 #
 # `ark.custom_op` takes the grid of vCTAs, the part of each tensor that a vCTA reads or writes, and
-# a body on these parts. The result is one task of the persistent kernel. This one is the gated
-# activation of a feed-forward layer, with the norm before it.
+# a body on these parts. The result is one task of the persistent kernel. The op of this notebook is
+# the gated activation of a feed-forward layer, with the norm before it.
 
 # %%
 import numpy as np
@@ -51,14 +51,15 @@ print(f"largest error: {share.max():.1%} of its bound")
 assert share.max() <= 1
 
 # %% [markdown]
-# Every target takes the op; no GPU is needed to compile.
+# Every target supports the op. The compilation needs no GPU.
 
 # %%
 for target in ("cuda:sm_90a", "hip:gfx942"):
     print(target, "proven:", ark.compile(program, target=target).report().proven)
 
 # %% [markdown]
-# Parts that overlap would be written by two vCTAs. The compiler refuses them, and says why.
+# If parts of the result overlap, two vCTAs write the same elements. The compiler refuses such parts
+# with an error that names the cause.
 
 # %%
 try:

@@ -1,8 +1,9 @@
 # %% [markdown]
-# # Edit a schedule, and be refused
+# # Edit a schedule, and prove the result
 #
-# `export_schedule` writes a program with its schedule as commented MLIR. You may move work to other
-# SMs, change its order, and remove waits. `check` proves the result, or says what is wrong.
+# `export_schedule` writes a program with its schedule as commented MLIR. You may move work items to
+# other SMs, change their order, and remove waits. `check` proves the edited schedule, or raises an
+# error that names the fault.
 
 # %%
 import ark_mlir as ark
@@ -19,7 +20,7 @@ print("".join(line for line in lines if line.lstrip().startswith("ark.run"))[:40
 print(ark.compiler.check(text))
 
 # %% [markdown]
-# Without its first wait, a lane of `down` reads what `up` has not written yet.
+# Without its first wait, a lane reads the operand of `down` before `up` has written it.
 
 # %%
 wait = next(k for k, line in enumerate(lines) if line.lstrip().startswith("ark.wait"))
@@ -28,11 +29,11 @@ try:
 except ark.VerificationError as error:
     print("refused:", error)
 else:
-    raise SystemExit("the wait can be spared")
+    raise SystemExit("the proof accepted a schedule that lacks a wait")
 
 # %% [markdown]
-# Without all semaphores, waits and signals, the compiler inserts new ones: only the order of the
-# work is yours.
+# If a schedule has no semaphores, waits and signals, the compiler inserts them. Such a schedule
+# contains only work items and their order.
 
 # %%
 plan = ark.compiler.export_schedule(program, "cpu:2", synchronized=False)

@@ -3,8 +3,8 @@
 #
 # An encoder turns each sentence into a vector; the sentences nearest to a question have the
 # largest product with the vector of the question. `MODEL` names the folder of an encoder with its
-# `tokenizer.json`; without it, a small encoder with random weights and a tokenizer that numbers
-# words stands in, which finds sentences that share words.
+# `tokenizer.json`. Without `MODEL`, this notebook uses a small encoder with random weights and a
+# tokenizer that numbers words. This encoder finds sentences that share words.
 
 # %%
 import os

@@ -2,8 +2,8 @@
 # # Generate with a decoder
 #
 # `ark.models.load` reads a folder of Hugging Face. A prompt is processed in one launch, and all
-# further tokens are generated in a second one. `MODEL` names a folder; without it, a small decoder
-# with random weights stands in.
+# further tokens are generated in a second one. `MODEL` names a folder. Without `MODEL`, this
+# notebook uses a small decoder with random weights.
 
 # %%
 import os
@@ -26,8 +26,8 @@ greedy = model.generate(PROMPT, max_new_tokens=12)
 print("greedy: ", list(greedy))
 
 # %% [markdown]
-# The same prompt gives the same tokens. A model that samples is loaded with `sampling=True`; the
-# seed decides.
+# Greedy decoding generates the same tokens for the same prompt. With `sampling=True`, a model
+# samples tokens: equal seeds generate equal tokens.
 
 # %%
 assert list(model.generate(PROMPT, max_new_tokens=12)) == list(greedy)

@@ -2,8 +2,8 @@
 # # One layer on two ranks
 #
 # Each rank has half of the weights of a feed-forward layer. The all-reduce at its end adds the
-# partial results. Both programs become one kernel here; `torchrun` gives each rank a process of its
-# own (examples/tensor_parallel.py), and `devices=[0, 1]` a GPU.
+# partial results. In this notebook, both programs become one kernel. With `torchrun`, each rank is
+# a process (examples/tensor_parallel.py). With `devices=[0, 1]`, each rank has a GPU of its own.
 
 # %%
 import numpy as np
@@ -37,7 +37,7 @@ world.bind([{"up": up[part], "down": down[:, part]} for part in parts])
 results = world.run(x=x)
 
 # %% [markdown]
-# All ranks get the whole result, the same bits.
+# All ranks get the whole result, with equal bits.
 
 # %%
 wanted = np.maximum(x.astype(np.float64) @ up.T, 0) @ down.T

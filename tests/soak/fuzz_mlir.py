@@ -13,9 +13,9 @@ that fails runs again with the guard, which must end with status 1 and one error
 file; otherwise the failure has escaped.
 
 Failures are counted by cause: the innermost frames of their stacks. The exit status is 1 if a
-failure escapes, or if a cause is in ark: on the stack is code of ark other than parsers, printers
-and readers of ops, and `upstream_crashes.txt` does not explain it. A run that dies without a stack
-counts as upstream if it also dies when it only parses the module.
+failure escapes, or if a cause is in ark: the stack contains code of ark other than parsers,
+printers and readers of ops, and `upstream_crashes.txt` has no pattern for it. A run that dies
+without a stack counts as upstream if it also dies when it only parses the module.
 
 Input N of seed S is always the same: `--seed S --only N` runs it again, alone.
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Random bodies of tasks: what `ark-verify-tasks` accepts never leaves its tiles.
+"""Random bodies of tasks: bodies that `ark-verify-tasks` accepts never leave their tiles.
 
 A body computes indices from data, with the arithmetic, loops and branches that the proof knows, and
 accesses tiles and temporaries with them. Some bodies also read a part of a state and write another

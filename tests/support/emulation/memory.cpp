@@ -98,8 +98,8 @@ View hostView;
 /// The time of a CTA's last release: earlier stores are in views.
 std::array<uint32_t, kMaxCtas + 1> published;
 std::vector<Fenced> fenced;
-/// The time of the last load of a word by a CTA, by both, of strong loads that
-/// are not at the scope of the system. Empty if there is one GPU.
+/// The time of the last strong load that is not at the scope of the system, by
+/// word and CTA. Empty if there is one GPU.
 std::map<std::pair<uint32_t, int>, uint32_t> narrowLoads;
 bool hasSeveralGpus;
 } // namespace
@@ -343,7 +343,8 @@ static void storeNow(char *at, uint64_t value, int bytes) {
                      __ATOMIC_RELEASE);
 }
 
-/// Returns what the CTA has seen and done so far, for other CTAs.
+/// Returns the view that other CTAs get: the loads and stores of the CTA so
+/// far.
 static View publish() {
   int cta = getCta();
   View view = views[cta];
@@ -460,7 +461,7 @@ static void recordStrong(char *to, int bytes, const Released *view,
   }
 }
 
-/// Returns the view that a release at a scope hands on.
+/// Returns the view that a release at a scope passes on.
 static Released release(const View &view, Scope scope) {
   Released result;
   result.near[getDevice()] = view;
@@ -573,8 +574,8 @@ void simt_read(char *to, const char *from, int64_t bytes) {
     memcpy(to, from, bytes);
     return;
   }
-  // The time at which the host looks does not follow from the seed, and has no
-  // effect on the rest.
+  // The time at which the host reads does not depend on the seed, and has no
+  // effect on the launch.
   readWords(to, from, bytes,
             Reader{hostView, kHost, /*isStrong=*/false, /*salt=*/0});
 }

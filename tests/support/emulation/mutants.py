@@ -209,10 +209,11 @@ def judge_all(
 ) -> list[Verdict]:
     """Runs all mutants of a program.
 
-    A barrier or wait that others make redundant survives alone. So those that survive are dropped
-    one after the other, and stay dropped as long as no run fails. If a run then fails, the last one
-    was redundant only because of those dropped before it. A dropped one was redundant because of
-    such a barrier or wait if no run fails with the two exchanged.
+    The mutant of a barrier or wait survives if another instruction makes the barrier or wait
+    redundant. So the instructions whose mutants survive are dropped one after the other, and stay
+    dropped as long as no run fails. If a run fails, the instruction that was dropped last was
+    redundant only because of the instructions dropped before. A dropped instruction was redundant
+    because of such an instruction if no run fails with the two exchanged.
     """
     verdicts: dict[str, Verdict] = {}
     for mutant in mutants:

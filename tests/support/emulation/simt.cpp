@@ -25,7 +25,7 @@ constexpr int64_t kTurnNanoseconds = 200;
 /// After this many turns of each CTA without progress, the clock runs twice as
 /// fast. A deadline of two seconds passes after 17 such steps, and a store
 /// becomes visible after at most 2^12 polls, so that no lane misses a store.
-constexpr int kPatientTurns = 256;
+constexpr int kIdleTurnLimit = 256;
 /// Later than any deadline that could end the launch.
 constexpr int64_t kMostNanoseconds = int64_t(1) << 50;
 } // namespace
@@ -122,8 +122,8 @@ static bool isPaused(const Cta &cta, size_t thread) {
   return cta.pausedRounds > 0 && int(thread / kWarpSize) == cta.pausedWarp;
 }
 
-/// Runs every runnable thread once, except those of a warp that lags. Returns
-/// true if there was any.
+/// Runs every runnable thread once, except those of a paused warp. Returns true
+/// if the CTA has a runnable thread.
 static bool runRound(Cta &cta) {
   size_t count = cta.threads.size(), first = draw() % count;
   bool isUpward = draw() % 2, hasRun = false, hasSkipped = false;
@@ -164,8 +164,8 @@ static void runTurn(Cta &cta) {
       launch->failure = describeCta(cta) + ": " + left;
 }
 
-/// Returns the CTA that runs next; null if all have ended. Some CTAs lag for a
-/// while.
+/// Returns the CTA that runs next; null if all have ended. Pauses random CTAs
+/// for some turns.
 static Cta *pickCta() {
   size_t count = launch->ctas.size(), first = draw() % count;
   Cta *behind = nullptr;
@@ -187,7 +187,7 @@ static Cta *pickCta() {
 
 /// Runs all turns. The lock is released between turns, for the host.
 static void runTurns(std::mutex &lock) {
-  int idleTurns = 0, patience = kPatientTurns * launch->ctas.size();
+  int idleTurns = 0, idleTurnLimit = kIdleTurnLimit * launch->ctas.size();
   int64_t step = kTurnNanoseconds;
   while (true) {
     std::lock_guard<std::mutex> guard(lock);
@@ -202,7 +202,7 @@ static void runTurns(std::mutex &lock) {
       step = kTurnNanoseconds;
     } else if (takeWaitForHost()) {
       sched_yield();
-    } else if (++idleTurns % patience == 0) {
+    } else if (++idleTurns % idleTurnLimit == 0) {
       step *= 2;
     }
     launch->clock += step;

@@ -1,4 +1,4 @@
-"""A toy GPU, added as docs/extending.md says: this package is its Python, and step 4 of the guide.
+"""A toy GPU, added by the steps of docs/extending.md; this package is step 4, the Python code.
 
 The GPU is a thread of the host for each SM, with the threads of the CTA as fibers (gpu.cpp). Steps
 2 and 3 are tests/lib/ToyKernel.mlir and tests/lib/ToyBackend.cpp, which only ``ark-opt`` of the
