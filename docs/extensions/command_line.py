@@ -1,4 +1,4 @@
-"""Directives that describe `ark` and `ark-opt` by what the programs say of themselves."""
+"""Directives that describe `ark` and `ark-opt` by the help texts of these programs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 
 
 class _Text(SphinxDirective):
-    """A directive without arguments whose content is Markdown that it makes."""
+    """A directive without arguments that generates Markdown."""
 
     def run(self) -> list[nodes.Node]:
         return self.parse_text_to_nodes(self.text(), allow_section_headings=True)
@@ -106,7 +106,7 @@ def cell(text: str | None) -> str:
 
 
 class OptOptions(_Text):
-    """The options of `ark-opt` that are no single pass, from its `--help`."""
+    """The options of `ark-opt` other than single passes, from its `--help`."""
 
     def text(self) -> str:
         tool = Path(sys.executable).with_name("ark-opt")

@@ -1,4 +1,4 @@
-"""References by the names that users import, and signatures without what users never pass.
+"""References by the names that users import, and signatures without internal arguments.
 
 Annotations and docstrings name a class by its module (`ark_mlir.runtime.report.Report`) or alone
 (`Report`), while the reference describes it under its public name (`ark_mlir.runtime.Report`).

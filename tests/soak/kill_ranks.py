@@ -38,7 +38,7 @@ from pathlib import Path
 from typing import Any
 
 FULL_COUNT = 100
-# Rounds look for what remains in /dev/shm, and have deadlines.
+# Rounds check /dev/shm for files that remain, and have deadlines.
 EXCLUSIVE = True
 
 # The seconds that a rank waits for other ranks, and the timeout of waits in kernels.

@@ -36,7 +36,7 @@ _SEEDS_OF_A_SHARE = 1_000_000
 
 @dataclass(frozen=True)
 class Script:
-    """A script, the count of its long run, and whether nothing may run beside it."""
+    """A script, the count of its long run, and True if no other script may run beside it."""
 
     path: Path
     full_count: int

@@ -51,7 +51,7 @@ class Gpu(NamedTuple):
         first: the counter of a barrier's first level.
         second: the counter of its second level.
         stop: the last iteration, counted from the first launch on.
-        abort: whether the launch is to end.
+        abort: True if the launch has to end.
         epoch: the iterations before this launch.
         begun: for each GPU, the first iteration of its last launch, counted from one.
         run: the run of the last launch.

@@ -15,7 +15,7 @@ void beginCopies(int ctas, int threads);
 const char *describeOpenCopies();
 
 /// Starts a bulk copy to shared memory, which completes with `bytes` at an
-/// mbarrier. `read` writes the data, and is called at any time until then.
+/// mbarrier. `read` copies the data at any time before the completion.
 using Read = std::function<void()>;
 void startBulkCopy(char *target, int64_t bytes, void *barrier,
                    const Read &read);

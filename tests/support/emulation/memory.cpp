@@ -49,8 +49,8 @@ struct Version {
   /// The time of the store, and the time at which relaxed loads see it at the
   /// latest.
   uint32_t time, visibleAt;
-  /// The word, by its address in the arena divided by four; its value before,
-  /// and the version before or what the word's shadow was.
+  /// The word, by its address in the arena divided by four; its former value,
+  /// and its former version or shadow.
   uint32_t word, old, previous;
   /// The view that an acquire of this version gets, or 0.
   uint32_t view;
@@ -561,7 +561,7 @@ void simt_write(char *to, const void *from, int64_t bytes) {
   std::lock_guard<std::mutex> guard(getMutex());
   if (isRunning) {
     recordWeak(to, bytes, kHost);
-    // No two copies are one store.
+    // Each copy is a separate store.
     published[kHost] = tick();
   }
   memcpy(to, from, bytes);

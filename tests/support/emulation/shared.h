@@ -11,11 +11,11 @@
 
 namespace simt {
 
-/// Begins and ends a launch, whose CTAs have so many bytes each.
+/// Begins and ends a launch whose CTAs have `bytes` of shared memory each.
 void beginShared(int ctas, int threads, int64_t bytes);
 void endShared();
 
-/// The turn of a CTA begins.
+/// Begins the turn of a CTA.
 void enterShared(int cta);
 
 char *getShared();

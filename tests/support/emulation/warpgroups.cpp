@@ -312,7 +312,7 @@ struct Arguments {
 };
 
 /// Runs the products of the four warps of a warpgroup, whose first thread is
-/// `first`. `model` has all that is the same for all threads.
+/// `first`. `model` has the fields that are equal for all threads.
 static void startProducts(int first, Product model, Slot *const *args,
                           Slot *const *results) {
   int count = model.columns / 2;
