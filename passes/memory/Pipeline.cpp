@@ -39,6 +39,8 @@ void mlir::ark::buildMemoryPipeline(OpPassManager &pm,
   program.addPass(createLowerAffinePass());
   if (options.packets)
     program.addPass(createHandOffPacketsPass());
+  // Packets are not buffers of the arena, so they are formed first.
+  program.addPass(createElideConcatsPass());
   // Runs last on bodies, so that temporaries that were folded away take no
   // bytes.
   program.nest<TaskOp>().addPass(createPlaceTemporariesPass());

@@ -38,6 +38,33 @@ def PlaceTemporariesPass : Pass<"ark-place-temporaries", "::mlir::ark::TaskOp"> 
   ];
 }
 
+def ElideConcatsPass : Pass<"ark-elide-concats", "::mlir::ark::ProgramOp"> {
+  let summary = "Write slices of a concatenation to its result";
+  let description = [{
+    A task that only copies whole intermediates to disjoint slices of another intermediate
+    disappears. The writers of the slices, which may be other ranks, write to the result, and all
+    readers read it. The slices have to be contiguous in the result and aligned to 64 bytes, and no
+    task may update them in place.
+
+    ```mlir
+    %a = memref.alloc() : memref<64xf32>
+    %b = memref.alloc() : memref<64xf32>
+    %all = memref.alloc() : memref<2x64xf32>
+    ark.task "concat" ... ins(%a[...], %b[...]) outs(%all[...])
+    ```
+    becomes
+    ```mlir
+    %all = memref.alloc() : memref<2x64xf32>
+    %a = memref.reinterpret_cast %all to offset: [0], sizes: [64], strides: [1]
+    %b = memref.reinterpret_cast %all to offset: [64], sizes: [64], strides: [1]
+    ```
+  }];
+  let dependentDialects = ["::mlir::memref::MemRefDialect"];
+  let statistics = [
+    Statistic<"numConcats", "concats", "Tasks that disappeared">,
+  ];
+}
+
 def PlanArenaPass : Pass<"ark-plan-arena", "::mlir::ark::ProgramOp"> {
   let summary = "Assign every intermediate an offset in one arena";
   let description = [{

@@ -9,6 +9,7 @@
 // CHECK-NEXT: canonicalize
 // CHECK-NEXT: ),
 // CHECK-NEXT: lower-affine,
+// CHECK-NEXT: ark-elide-concats,
 // CHECK-NEXT: ark.task(
 // CHECK-NEXT: ark-place-temporaries
 // CHECK-NEXT: ),
