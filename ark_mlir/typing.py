@@ -134,7 +134,7 @@ Source: TypeAlias = Union["Program", "ir.Module", str, os.PathLike[str]]
 """A source for the compiler: a program, a module, MLIR text, or the path of an ``.mlir`` file."""
 
 Scheduler: TypeAlias = Literal[
-    "auto", "list", "round-robin", "rounds", "profile", "alone", "cp-sat"
+    "auto", "list", "round-robin", "rounds", "overlap", "profile", "alone", "cp-sat"
 ]
 """A name of a scheduler; :class:`ark_mlir.CompileOptions` describes them."""
 

@@ -42,8 +42,9 @@ class CompileOptions:
     """Options of a compilation; every field is also a keyword of :func:`ark_mlir.compile`.
 
     Attributes:
-        scheduler: ``auto``, ``list``, ``round-robin``, ``rounds``, ``profile`` (needs `profile`),
-            ``alone`` (for measurements), or ``cp-sat`` (exact, for small graphs; needs OR-tools).
+        scheduler: ``auto``, ``list``, ``round-robin``, ``rounds``, ``overlap`` (several
+            ranks), ``profile`` (needs `profile`), ``alone`` (for measurements), or ``cp-sat``
+            (exact, for small graphs; needs OR-tools).
             None means ``profile`` if `profile` is given, else ``auto``.
         profile: measured times of tasks: the path of a trace or of a file of `ark profile`, which
             is read when the options are created, or :class:`ark_mlir.tuning.Costs`.

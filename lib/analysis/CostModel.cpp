@@ -3,7 +3,10 @@
 #include "lib/analysis/CostModel.h"
 #include "dialects/ark/ArkMeasurements.h"
 #include "lib/analysis/BodyCost.h"
+#include "lib/analysis/ExchangeCost.h"
 #include "lib/analysis/Regions.h"
+#include "lib/support/BufferView.h"
+#include "lib/support/PlanRank.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -33,13 +36,16 @@ TargetAttr mlir::ark::findTarget(Operation *op) {
 }
 
 CostModel::CostModel(ProgramOp program, int64_t sms)
-    : target(findTarget(program)) {
+    : target(findTarget(program)), ranks(program.getNumRanks()) {
   if (!target)
     target = TargetAttr::get(program.getContext(), kCpuBackend, "unknown", sms,
                              /*warps=*/1, /*sharedMemory=*/0,
                              /*bandwidth=*/100, /*flops=*/1000,
                              /*handoff=*/1000, /*barrier=*/2000,
                              /*overhead=*/100, /*gpu=*/GpuAttr());
+  auto arenas = program.getBody().getOps<ArenaOp>();
+  if (ranks > 1 && target.isGpu() && !arenas.empty())
+    partBytes = getBufferBytes((*arenas.begin()).getType()) / ranks;
   auto tasks = llvm::to_vector(program.getBody().getOps<TaskOp>());
   for (TaskOp task : tasks)
     addTask(task);
@@ -115,6 +121,32 @@ static bool isWeight(TaskOp task, Value operand) {
   return kind == ArgumentKind::Parameter || kind == ArgumentKind::Constant;
 }
 
+/// Returns the bytes that a task writes to the parts of the arena that belong
+/// to other ranks.
+int64_t CostModel::countRemoteBytes(TaskOp task) const {
+  if (partBytes == 0)
+    return 0;
+  int64_t bytes = 0;
+  for (auto [index, out] : llvm::enumerate(task.getOuts())) {
+    FailureOr<BufferView> view = resolveBufferView(out);
+    if (succeeded(view) && view->root.getDefiningOp<ArenaOp>() &&
+        view->byteOffset / partBytes != getRank(task))
+      bytes += countTouchedBytes(task, task.getInputs().size() + index) *
+               task.getNumVCTAs();
+  }
+  return bytes;
+}
+
+/// Predicts the time of one vCTA of a task that `sms` SMs of a rank execute.
+double CostModel::predictNs(int64_t sms, double bytes, double remoteBytes,
+                            double flops) const {
+  // The target describes all ranks, which are assumed to do the same.
+  double ns = predictVCTANs(target, sms * ranks, bytes, flops);
+  if (remoteBytes == 0)
+    return ns;
+  return std::max(ns, predictRemoteStoreNs(remoteBytes, sms));
+}
+
 void CostModel::addTask(TaskOp task) {
   TaskCost &cost = costs.emplace_back();
   VCTATimes &time = times.emplace_back();
@@ -152,8 +184,12 @@ void CostModel::addTask(TaskOp task) {
   }
 
   double flops = countBodyFlops(task);
+  cost.remoteBytes = countRemoteBytes(task);
+  double remote = double(cost.remoteBytes) / std::max<int64_t>(time.count, 1);
+  int64_t sms = std::min(time.count, target.getSms() / ranks);
   auto getNs = [&](int64_t vcta) {
-    return predictVCTANs(target, time.count, bytes[vcta], flops * share[vcta]);
+    return predictNs(sms, bytes[vcta], remote * share[vcta],
+                     flops * share[vcta]);
   };
   for (double part : share)
     cost.flops += flops * part;
@@ -171,6 +207,23 @@ double CostModel::getWorkItemNs(unsigned task, int64_t begin,
   const VCTATimes &time = times[task];
   return time.sums.empty() ? time.uniform * (end - begin)
                            : time.sums[end] - time.sums[begin];
+}
+
+double CostModel::getWorkItemNs(unsigned task, int64_t begin, int64_t end,
+                                int64_t sms) const {
+  const TaskCost &cost = costs[task];
+  int64_t count = times[task].count;
+  int64_t all = std::min(count, target.getSms() / ranks);
+  double ns = getWorkItemNs(task, begin, end);
+  if (sms >= all)
+    return ns;
+  // One factor per task keeps the ratio between clipped vCTAs and others.
+  auto getMeanNs = [&](int64_t sms) {
+    return predictNs(sms, double(cost.bytesRead + cost.bytesWritten) / count,
+                     double(cost.remoteBytes) / count,
+                     double(cost.flops) / count);
+  };
+  return ns * getMeanNs(sms) / getMeanNs(all);
 }
 
 double CostModel::getTaskNs(unsigned task) const {

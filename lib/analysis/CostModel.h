@@ -30,12 +30,15 @@ double predictHandoffNs(TargetAttr target, int64_t arrivals);
 /// Totals over all vCTAs of a task.
 struct TaskCost {
   int64_t bytesRead = 0, bytesWritten = 0, flops = 0;
+  /// Bytes in the memory of other ranks, which `bytesWritten` includes.
+  int64_t remoteBytes = 0;
   /// Bytes of parameters and constants, which `bytesRead` includes.
   int64_t weightBytes = 0;
 };
 
-/// Predicts the times of the tasks of a program. Memory traffic and arithmetic
-/// overlap, and the SMs share the bandwidth and the flops of the machine.
+/// Predicts the times of the tasks of a program. Memory traffic, stores to
+/// other ranks and arithmetic overlap. The SMs of a rank share its bandwidth,
+/// its flops and its links.
 ///
 /// A measured task costs its measured time. The prediction of a task without a
 /// measurement is scaled by the median ratio of measured to predicted times.
@@ -47,8 +50,13 @@ public:
 
   TargetAttr getTarget() const { return target; }
   const TaskCost &getTask(unsigned task) const { return costs[task]; }
-  /// Returns the time of vCTAs [begin, end) of a task on one SM.
+  /// Returns the time of vCTAs [begin, end) of a task on one SM, if all SMs of
+  /// the rank execute the task at the same time.
   double getWorkItemNs(unsigned task, int64_t begin, int64_t end) const;
+  /// Returns this time if only `sms` SMs of the rank execute the task. Each of
+  /// them then has a larger share of the bandwidth.
+  double getWorkItemNs(unsigned task, int64_t begin, int64_t end,
+                       int64_t sms) const;
   /// Returns the time of all vCTAs of a task, one after the other.
   double getTaskNs(unsigned task) const;
 
@@ -74,9 +82,15 @@ private:
   };
 
   void addTask(TaskOp task);
+  int64_t countRemoteBytes(TaskOp task) const;
+  double predictNs(int64_t sms, double bytes, double remoteBytes,
+                   double flops) const;
   void fitMeasurements(ArrayRef<TaskOp> tasks);
 
   TargetAttr target;
+  int64_t ranks;
+  /// Bytes of one rank's part of the arena; 0 if ranks share one memory.
+  int64_t partBytes = 0;
   std::vector<TaskCost> costs;
   std::vector<VCTATimes> times;
 };

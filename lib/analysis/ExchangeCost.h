@@ -16,6 +16,10 @@ namespace mlir::ark {
 /// GPUs of its host, until the last reader has its message.
 double predictExchangeNs(double bytes, int64_t messages);
 
+/// Predicts the time in which one of `sms` SMs of a GPU stores `bytes` to other
+/// GPUs, while the other SMs store as many bytes.
+double predictRemoteStoreNs(double bytes, int64_t sms);
+
 } // namespace mlir::ark
 
 #endif // ARK_LIB_ANALYSIS_EXCHANGECOST_H

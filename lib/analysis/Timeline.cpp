@@ -26,6 +26,22 @@ static void sortByStart(Timeline &timeline) {
   });
 }
 
+/// Returns the number of lanes that execute each task.
+static llvm::DenseMap<unsigned, int64_t>
+countLanes(const ExpandedSchedule &schedule) {
+  llvm::DenseMap<unsigned, int64_t> counts;
+  llvm::DenseMap<unsigned, unsigned> lastLane;
+  for (auto [lane, items] : llvm::enumerate(schedule.lanes))
+    for (const LaneItem &item : items.items) {
+      if (!item.isRun() || item.begin == item.end)
+        continue;
+      auto [last, isNew] = lastLane.try_emplace(item.index, lane);
+      counts[item.index] += isNew || last->second != lane;
+      last->second = lane;
+    }
+  return counts;
+}
+
 static Timeline makeTimeline(const ExpandedSchedule &schedule) {
   Timeline timeline;
   for (const ExpandedLane &lane : schedule.lanes)
@@ -91,6 +107,8 @@ private:
 
   const ExpandedSchedule &schedule;
   const CostModel &costs;
+  /// The number of lanes of each task.
+  llvm::DenseMap<unsigned, int64_t> numLanes = countLanes(schedule);
   Timeline timeline;
   std::optional<NeedProgress> senders;
   std::vector<Semaphore> semaphores;
@@ -124,7 +142,8 @@ void SemaphoreSimulation::enter(const LaneItem &item, ItemRef ref,
                                 Timeline::Item &times) {
   times.start = lanes[ref.lane].now;
   if (item.isRun()) {
-    times.duration = costs.getWorkItemNs(item.index, item.begin, item.end);
+    times.duration = costs.getWorkItemNs(item.index, item.begin, item.end,
+                                         numLanes.lookup(item.index));
     timeline.order.push_back(ref);
   }
   if (!item.signals())
@@ -209,6 +228,8 @@ private:
   const ExpandedSchedule &schedule;
   const Dependences &dependences;
   const CostModel &costs;
+  /// The number of lanes of each task.
+  llvm::DenseMap<unsigned, int64_t> numLanes = countLanes(schedule);
   Timeline timeline;
   NeedProgress needs;
   std::vector<unsigned> next;
@@ -239,7 +260,8 @@ bool DependenceSimulation::step(unsigned lane) {
     times.start = std::max(times.start, end + costs.getHandoffNs(items));
   });
   if (item.isRun()) {
-    times.duration = costs.getWorkItemNs(item.index, item.begin, item.end);
+    times.duration = costs.getWorkItemNs(item.index, item.begin, item.end,
+                                         numLanes.lookup(item.index));
     timeline.order.push_back(ref);
   }
   now[lane] = times.getEnd();

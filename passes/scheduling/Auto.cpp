@@ -1,4 +1,4 @@
-//===- Auto.cpp - Choose the best of three schedules ----------------------===//
+//===- Auto.cpp - Choose the best of several schedules --------------------===//
 //
 // No scheduler is best for all programs. The list scheduler schedules critical
 // tasks first, at the earliest end. It does not foresee that a task that it
@@ -6,11 +6,13 @@
 // scheduler, which divides every task among all SMs, avoids that. The rounds
 // scheduler uses the fewest SMs that take no longer, which keeps dependent
 // vCTAs on one SM. All three take little time, so this scheduler tries all
-// three.
+// three. If ranks exchange much data, it tries the overlap scheduler as well.
 //
 //===----------------------------------------------------------------------===//
 
 #include "passes/scheduling/Scheduler.h"
+
+#include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
 using namespace mlir::ark;
@@ -20,9 +22,14 @@ class AutoScheduler : public Scheduler {
 public:
   StringRef getName() const override { return "auto"; }
 
-  SmallVector<const Scheduler *> getCandidates() const override {
-    return {&getListScheduler(), &getRoundRobinScheduler(),
-            &getRoundsScheduler()};
+  SmallVector<const Scheduler *>
+  getCandidates(const SchedulerInput &input) const override {
+    SmallVector<const Scheduler *> candidates = {
+        &getListScheduler(), &getRoundRobinScheduler(), &getRoundsScheduler()};
+    if (canOverlapExchange(input))
+      llvm::append_range(candidates,
+                         getOverlapScheduler().getCandidates(input));
+    return candidates;
   }
 
   ScheduledLanes schedule(const SchedulerInput &input) const override {

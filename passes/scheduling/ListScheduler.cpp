@@ -64,12 +64,17 @@ private:
   SmallVector<unsigned> orderTasks() const;
   void place(unsigned task);
   void collectEnds(unsigned task);
+  double getWorkItemNs(unsigned task, int64_t begin, int64_t end,
+                       int64_t lanes) const;
   Candidate spread(unsigned task, ArrayRef<unsigned> lanes) const;
-  SmallVector<Stretch> collectStretches(ArrayRef<unsigned> lanes) const;
-  void fillStretches(MutableArrayRef<Stretch> stretches, int64_t share) const;
+  SmallVector<Stretch> collectStretches(ArrayRef<unsigned> lanes,
+                                        double vctaNs) const;
+  void fillStretches(MutableArrayRef<Stretch> stretches, int64_t share,
+                     double vctaNs) const;
   void divideEvenly(unsigned task, MutableArrayRef<Stretch> stretches) const;
   Candidate follow(unsigned task, ArrayRef<unsigned> home) const;
   Candidate chooseCandidate(unsigned task) const;
+  SmallVector<unsigned> getLanes(const Placement::Pin &pin, Interval sms) const;
   SmallVector<unsigned> getPreferredLanes() const;
   void setTimes(unsigned task, Candidate &candidate) const;
   double getReady(Interval vctas, unsigned lane) const;
@@ -224,23 +229,34 @@ void TaskPlacer::findReadyBounds() {
 // Candidates
 //===----------------------------------------------------------------------===//
 
+/// Returns the time of a work item if `lanes` lanes share the task. Only on
+/// preferred SMs, beside computations, is a task expected to have the bandwidth
+/// that other SMs leave.
+double TaskPlacer::getWorkItemNs(unsigned task, int64_t begin, int64_t end,
+                                 int64_t lanes) const {
+  return input.placement.pins[task].hasPreference()
+             ? input.costs.getWorkItemNs(task, begin, end, lanes)
+             : input.costs.getWorkItemNs(task, begin, end);
+}
+
 /// Sets start and end of every work item, and the cost of the candidate. The
 /// start of a work item is initially the earliest start that its lane permits.
 void TaskPlacer::setTimes(unsigned task, Candidate &candidate) const {
-  double last = 0;
   SmallVector<unsigned> used;
+  for (const CandidateWorkItem &workItem : candidate.workItems)
+    used.push_back(workItem.lane);
+  llvm::sort(used);
+  used.erase(llvm::unique(used), used.end());
+  double last = 0;
   for (CandidateWorkItem &workItem : candidate.workItems) {
     workItem.startTime =
         std::max(workItem.startTime,
                  getReady({workItem.begin, workItem.end}, workItem.lane));
     workItem.endTime =
         workItem.startTime +
-        input.costs.getWorkItemNs(task, workItem.begin, workItem.end);
+        getWorkItemNs(task, workItem.begin, workItem.end, used.size());
     last = std::max(last, workItem.endTime);
-    used.push_back(workItem.lane);
   }
-  llvm::sort(used);
-  used.erase(llvm::unique(used), used.end());
   // Consumers wait for all of these lanes, unless there is one lane, in which
   // the consumers can stay.
   candidate.cost =
@@ -248,8 +264,8 @@ void TaskPlacer::setTimes(unsigned task, Candidate &candidate) const {
 }
 
 /// Returns idle intervals of some lanes, in the order of lanes and times.
-SmallVector<Stretch>
-TaskPlacer::collectStretches(ArrayRef<unsigned> lanes) const {
+SmallVector<Stretch> TaskPlacer::collectStretches(ArrayRef<unsigned> lanes,
+                                                  double vctaNs) const {
   // Smaller work items would cost more synchronisation than they save.
   int64_t smallest =
       std::max<int64_t>(1, numVCTAs / int64_t(lanes.size() * kMaxWorkItems));
@@ -276,7 +292,7 @@ TaskPlacer::collectStretches(ArrayRef<unsigned> lanes) const {
 /// Assigns each vCTA in turn to the lane in which it ends earliest. The lane
 /// with the smallest load wins ties.
 void TaskPlacer::fillStretches(MutableArrayRef<Stretch> stretches,
-                               int64_t share) const {
+                               int64_t share, double vctaNs) const {
   std::vector<int64_t> left(times.getNumLanes(), share);
   using Entry = std::tuple<double, double, unsigned>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<Entry>> queue;
@@ -325,8 +341,9 @@ void TaskPlacer::divideEvenly(unsigned task,
 /// Returns a candidate that divides the vCTAs among the idle intervals of some
 /// lanes so that the last vCTA ends early.
 Candidate TaskPlacer::spread(unsigned task, ArrayRef<unsigned> lanes) const {
-  SmallVector<Stretch> stretches = collectStretches(lanes);
   int64_t numLanes = lanes.size();
+  double ns = getWorkItemNs(task, 0, numVCTAs, numLanes) / numVCTAs;
+  SmallVector<Stretch> stretches = collectStretches(lanes, ns);
   bool even = lanes.size() == allLanes.size() &&
               stretches.size() == lanes.size() && numVCTAs >= numLanes &&
               llvm::all_of(stretches, [&](const Stretch &stretch) {
@@ -338,7 +355,7 @@ Candidate TaskPlacer::spread(unsigned task, ArrayRef<unsigned> lanes) const {
   if (even)
     divideEvenly(task, stretches);
   else
-    fillStretches(stretches, share);
+    fillStretches(stretches, share, ns);
 
   Candidate candidate;
   int64_t begin = 0;
@@ -371,7 +388,7 @@ Candidate TaskPlacer::follow(unsigned task, ArrayRef<unsigned> home) const {
     double &start = free.try_emplace(lane, times.getEnd(lane)).first->second;
     start = std::max(start, getReady({begin, end}, lane));
     candidate.workItems.push_back({lane, begin, end, start, 0});
-    start += input.costs.getWorkItemNs(task, begin, end);
+    start += getWorkItemNs(task, begin, end, allLanes.size());
   }
   setTimes(task, candidate);
   return candidate;
@@ -393,7 +410,16 @@ SmallVector<unsigned> TaskPlacer::getPreferredLanes() const {
   return lanes;
 }
 
+/// Returns the lanes of some SMs that a task with this pin may use.
+SmallVector<unsigned> TaskPlacer::getLanes(const Placement::Pin &pin,
+                                           Interval sms) const {
+  unsigned first = pin.smLane * input.target.getSms();
+  return llvm::to_vector(
+      llvm::seq<unsigned>(first + sms.first, first + sms.second));
+}
+
 Candidate TaskPlacer::chooseCandidate(unsigned task) const {
+  const Placement::Pin &pin = input.placement.pins[task];
   Candidate tied;
   for (ArrayRef<unsigned> home : tiedHomes) {
     Candidate candidate = follow(task, home);
@@ -425,15 +451,15 @@ Candidate TaskPlacer::chooseCandidate(unsigned task) const {
     }
   for (ArrayRef<unsigned> home : homes)
     consider(follow(task, home));
+  if (pin.hasPreference())
+    consider(spread(task, getLanes(pin, pin.preferred)));
   consider(spread(task, allLanes));
   return best;
 }
 
 void TaskPlacer::place(unsigned task) {
   const Placement::Pin &pin = input.placement.pins[task];
-  allLanes.clear();
-  for (int64_t sm = pin.sms.first; sm < pin.sms.second; ++sm)
-    allLanes.push_back(pin.smLane * input.target.getSms() + sm);
+  allLanes = getLanes(pin, pin.sms);
   collectEnds(task);
   findReadyBounds();
   vctaNs = input.costs.getTaskNs(task) / numVCTAs;
@@ -469,7 +495,8 @@ class ProfileScheduler : public ListScheduler {
 public:
   StringRef getName() const override { return "profile"; }
 
-  SmallVector<const Scheduler *> getCandidates() const override {
+  SmallVector<const Scheduler *>
+  getCandidates(const SchedulerInput &) const override {
     return {this, &getRoundRobinScheduler()};
   }
 

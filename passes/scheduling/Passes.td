@@ -21,12 +21,14 @@ def SchedulePass : Ark_SchedulerPass<"ark-schedule"> {
     `scheduler` selects the algorithm; an unknown name is an error that lists the known ones:
 
     - `auto`, the default: the schedule of `list`, `round-robin` and `rounds` with the shortest
-      predicted time.
+      predicted time; also that of `overlap` if ranks exchange tensors of 4 MiB or more.
     - `list`: critical tasks first, each on the lanes and at the time with the earliest end (see
       `ark-schedule-list`).
     - `round-robin`: every task divided among all SMs (see `ark-schedule-round-robin`).
     - `rounds`: every task divided, in program order, among the fewest SMs that need as many waves
       as all SMs would. If the numbers of vCTAs match, dependent vCTAs stay on one SM.
+    - `overlap`: for several ranks; `list` with a few SMs of each rank for large exchanges, which then
+      run beside computations. An exchange may use the other SMs as well if it ends earlier.
     - `profile`: the schedule of `list` and `round-robin` with the shorter predicted time, based on
       measured costs. The `ark.measured_ns` of a task is the measured time of one of its vCTAs in
       ns; the cost model of all stages uses it.
@@ -37,7 +39,7 @@ def SchedulePass : Ark_SchedulerPass<"ark-schedule"> {
   }];
   let options = [
     Option<"scheduler", "scheduler", "std::string", /*default=*/"\"auto\"",
-           "auto, list, profile, round-robin, rounds or alone">,
+           "auto, list, profile, round-robin, rounds, overlap or alone">,
   ];
 }
 

@@ -15,7 +15,8 @@ Scheduler::~Scheduler() = default;
 static ArrayRef<const Scheduler *> getSchedulers() {
   static const Scheduler *const schedulers[] = {
       &getAutoScheduler(),       &getListScheduler(),   &getProfileScheduler(),
-      &getRoundRobinScheduler(), &getRoundsScheduler(), &getAloneScheduler()};
+      &getRoundRobinScheduler(), &getRoundsScheduler(), &getOverlapScheduler(),
+      &getAloneScheduler()};
   return schedulers;
 }
 
@@ -81,7 +82,7 @@ FailureOr<ScheduleOp> mlir::ark::scheduleProgram(ProgramOp program,
     if (failed(scheduler.check(input)))
       return failure();
     OpBuilder builder(program.getBody().front().getTerminator());
-    for (const Scheduler *candidate : scheduler.getCandidates()) {
+    for (const Scheduler *candidate : scheduler.getCandidates(input)) {
       ScheduleOp made =
           emitSchedule(builder, candidate->getName(), input,
                        balanceGrowing(input, candidate->schedule(input)));

@@ -28,6 +28,11 @@ struct Placement {
     /// setting, without synchronisation in between. This is only possible if
     /// the dependences permit it.
     bool sync;
+    /// SMs that execute the task beside other work, if they end earlier than
+    /// all SMs together; empty if the task prefers no SMs.
+    Interval preferred = {0, 0};
+
+    bool hasPreference() const { return preferred.first < preferred.second; }
   };
 
   /// Fails with an error at a task with an unsatisfiable plan. `target`
@@ -74,7 +79,8 @@ public:
   }
   /// Returns the schedulers to try. The schedule with the least predicted time
   /// is kept; the first scheduler wins ties.
-  virtual SmallVector<const Scheduler *> getCandidates() const {
+  virtual SmallVector<const Scheduler *>
+  getCandidates(const SchedulerInput &) const {
     return {this};
   }
   /// Schedules a program. In every lane, a task must follow the tasks that it
@@ -122,10 +128,16 @@ ScheduleOp emitSchedule(OpBuilder &builder, StringRef scheduler,
                         const SchedulerInput &input,
                         const ScheduledLanes &lanes);
 
+/// Returns true if ranks exchange large tensors, and compute for longer than
+/// that, so that a few SMs of each rank may execute the exchange beside the
+/// computations.
+bool canOverlapExchange(const SchedulerInput &input);
+
 // Each function is defined next to its algorithm.
 const Scheduler &getAloneScheduler();
 const Scheduler &getAutoScheduler();
 const Scheduler &getListScheduler();
+const Scheduler &getOverlapScheduler();
 const Scheduler &getProfileScheduler();
 const Scheduler &getRoundRobinScheduler();
 const Scheduler &getRoundsScheduler();

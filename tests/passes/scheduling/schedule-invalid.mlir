@@ -1,6 +1,6 @@
 // RUN: ark-opt %s --split-input-file --ark-schedule --verify-diagnostics
 // RUN: not ark-opt %s --ark-schedule=scheduler=fastest 2>&1 | FileCheck %s
-// CHECK: error: unknown scheduler 'fastest': expected one of auto, list, profile, round-robin, rounds, alone
+// CHECK: error: unknown scheduler 'fastest': expected one of auto, list, profile, round-robin, rounds, overlap, alone
 
 // expected-error @below {{'ark.program' op cannot be scheduled: its module has no 'ark.target'}}
 ark.program @noTarget() {
