@@ -39,11 +39,11 @@ class BackendInfo:
         is_gpu: True if the machines are GPUs, whose targets may end in numbers of GPUs.
         has_task_packets: True if kernels exchange task packets.
         has_ranks: True if programs of several ranks can be compiled.
-        selects_devices: True if a program runs on GPUs of choice.
+        selects_devices: True if the caller selects the GPUs that run a program.
         process_memory: the memory that the processes of several ranks share: that of the host or
             of the GPUs; empty if a process cannot be one rank.
         notifies_start: True if kernels report that they have begun, with ``ark_notify_start``.
-        wait_seconds: the default time limit of a kernel's waits, in seconds; None takes the
+        wait_seconds: the default time limit of a kernel's waits, in seconds; None means the
             default of ``ARK_TIMEOUT``.
 
     Example:
@@ -161,7 +161,7 @@ register(
         selects_devices=True,
         process_memory="gpu",
         notifies_start=True,
-        # All lanes of a GPU run at once, so that none waits for the scheduling of another.
+        # All lanes of a GPU run at once: no lane waits until the host schedules another lane.
         wait_seconds=2.0,
     )
 )

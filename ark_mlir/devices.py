@@ -1,4 +1,4 @@
-"""Numbers of GPUs: as a caller gives them, and in the names of targets."""
+"""Numbers of GPUs, in the arguments of a caller and in the names of targets."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ def check_devices(devices: object) -> tuple[int, ...]:
     if not numbers or len(numbers) != len(values):
         raise InvalidUsageError(f"devices={devices!r}: expected numbers of GPUs, such as [0, 1]")
     if len(set(numbers)) < len(numbers):
-        raise InvalidUsageError(f"devices={list(numbers)}: a GPU is named twice")
+        raise InvalidUsageError(
+            f"devices={list(numbers)}: a GPU is named twice; name each GPU once"
+        )
     return numbers
 
 

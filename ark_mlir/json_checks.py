@@ -111,7 +111,7 @@ class Node:
         return self.document.problem(self.path, problem)
 
     def keys(self, required: frozenset[str], optional: frozenset[str] = frozenset()) -> None:
-        """Checks that this is an object with exactly these keys."""
+        """Checks that this is an object with all `required` keys, and otherwise `optional` ones."""
         present = self.mapping().keys()
         if missing := required - present:
             raise self.error(f"key {min(missing)!r} is missing")
@@ -136,7 +136,7 @@ class Node:
         return self.child(key, members[key])
 
     def child(self, key: str, value: Any) -> Node:
-        """Returns a node for `value` with the path of member `key`, also if the file lacks it."""
+        """Returns a node for `value` with the path of the member `key`, which may be missing."""
         return Node(value, f"{self.path}.{key}" if self.path else key, self.document)
 
     def __contains__(self, key: str) -> bool:

@@ -123,7 +123,9 @@ def scope(**variables: str | None) -> Generator[None, None, None]:
     """
     unknown = sorted(set(variables) - set(_REGISTRY))
     if unknown:
-        raise InvalidUsageError(f"no such variable: {', '.join(unknown)}")
+        raise InvalidUsageError(
+            f"no such variable: {', '.join(unknown)}; ark.knobs.registry() has the variables of ark"
+        )
     saved = {name: os.environ.get(name) for name in variables}
     try:
         _apply(variables)
@@ -145,16 +147,22 @@ def _optional_text(text: str) -> str | None:
 
 
 def _positive_float(text: str) -> float:
-    value = float(text)
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
     if not value > 0:
-        raise ValueError("must be a positive number")
+        raise ValueError("expected a positive number")
     return value
 
 
 def _count(text: str) -> int:
-    value = int(text)
+    try:
+        value = int(text)
+    except ValueError:
+        value = -1
     if value < 0:
-        raise ValueError("must not be negative")
+        raise ValueError("expected an integer that is not negative")
     return value
 
 
@@ -185,7 +193,7 @@ def _assembler(text: str) -> str:
 
 
 def _launched(variable: str, help: str) -> Knob[int | None]:
-    """Returns the knob of a number that a launcher sets in each process that it starts."""
+    """Returns the knob of a number that a launcher of processes sets in each process."""
     return Knob(variable, None, _count, help)
 
 
@@ -224,7 +232,7 @@ SECRET_FILE: Knob[str | None] = Knob(
     "ARK_SECRET_FILE",
     None,
     _optional_text,
-    "file with the secret of a job whose ranks connect over TCP, which only its user can read",
+    "file with the secret of a job whose ranks connect over TCP; only its owner may read the file",
 )
 TIMEOUT: Knob[float] = Knob(
     "ARK_TIMEOUT", 10.0, _positive_float, "seconds after which a wait is reported as a hang"
@@ -233,7 +241,7 @@ TOOL_TIMEOUT: Knob[float] = Knob(
     "ARK_TOOL_TIMEOUT",
     600.0,
     _positive_float,
-    "seconds after which a linker, an assembler or a parser of MLIR is ended",
+    "seconds after which a linker, an assembler or a parser of MLIR is killed",
 )
 # Variables that launchers set, for `ark.distributed`.
 RANK = _launched("RANK", "this process's rank (torchrun)")

@@ -16,8 +16,8 @@ __all__ = ["as_path", "replacing"]
 
 
 def as_path(path: object, label: str) -> Path:
-    """Returns `path` as a Path; raises InvalidUsageError, with the name `label`, if it is not a
-    path.
+    """Returns `path` as a Path; raises InvalidUsageError, which names the path `label`, if it is
+    empty or not a path.
 
     Example:
         >>> as_path("mlp.arkbin", "the bundle")

@@ -29,11 +29,11 @@ def others_can_write(status: os.stat_result) -> bool:
     """
     if status.st_mode & stat.S_IWOTH:
         return True
-    return bool(status.st_mode & stat.S_IWGRP) and not _is_own_group(status.st_gid)
+    return bool(status.st_mode & stat.S_IWGRP) and not _is_private_group(status.st_gid)
 
 
 def find_weakness(path: Path) -> str | None:
-    """Returns the reason why another user could replace `path`, None if no other user can.
+    """Returns the reason why another user can replace `path`, or None if no other user can.
 
     Checks every folder and symbolic link that leads to `path`, but not `path` itself. A folder with
     the sticky bit, such as ``/tmp``, is safe: only the owner of a file can replace it there.
@@ -70,7 +70,7 @@ def make_private_folder(path: Path) -> None:
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
 
 
-def _is_own_group(gid: int) -> bool:
+def _is_private_group(gid: int) -> bool:
     """Returns True if a group has this user's name and no other member."""
     try:
         user, group = pwd.getpwuid(os.geteuid()), grp.getgrgid(gid)

@@ -19,7 +19,7 @@ _CLEAR = "\r\x1b[K"
 
 
 class Progress:
-    """A context manager that shows a progress line on stderr if its block takes over a second.
+    """A context manager that shows a progress line on stderr if its block takes more than a second.
 
     The line has the name of the work, its current step, the elapsed seconds and a detail. Nothing
     is shown if stderr is not a terminal.

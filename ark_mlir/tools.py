@@ -1,4 +1,4 @@
-"""External tools, such as linker and assembler, which end within a limit."""
+"""External tools, such as a linker and an assembler, with a limit of their time."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ __all__ = ["run_tool"]
 def run_tool(
     command: Sequence[str], data: bytes | None = None, **options: Any
 ) -> subprocess.CompletedProcess[Any]:
-    """Runs a program to its end, and returns its status and what it wrote.
+    """Runs a program to its end, and returns its status and its output.
 
     Args:
         command: the path of the program, and its arguments.
         data: the standard input.
         **options: further options of :func:`subprocess.run`.
 
-    Raises CompileError, after the program was killed, if it does not end within ARK_TOOL_TIMEOUT;
+    If the program does not end within ARK_TOOL_TIMEOUT, kills it and raises CompileError. Raises
     OSError if it cannot be started.
     """
     limit = knobs.TOOL_TIMEOUT.get()

@@ -73,11 +73,11 @@ Operand: TypeAlias = Union["Tensor", Number, npt.NDArray[Any]]
 """An operand of a binary op: a tensor, a number, or a numpy array."""
 
 Shape: TypeAlias = SupportsIndex | Iterable[SupportsIndex]
-"""Integers, one per dimension: extents, bounds, steps, a permutation. One integer is a list of
-one."""
+"""Integers, one per dimension: extents, bounds, steps, a permutation. A single integer is a list
+with this integer."""
 
 Axes: TypeAlias = SupportsIndex | Iterable[SupportsIndex]
-"""One dimension or several; negative ones count from the end."""
+"""One dimension or several; negative numbers count from the end."""
 
 _Entry: TypeAlias = SupportsIndex | slice | EllipsisType | None
 Index: TypeAlias = _Entry | tuple[_Entry, ...]
@@ -142,8 +142,8 @@ Collectives: TypeAlias = Literal["auto", "one-shot", "two-shot", "ring"]
 """A name of an algorithm for collectives."""
 
 Cpu: TypeAlias = Literal["host", "baseline", "x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"]
-"""The instruction set of the cpu target: this machine's, the architecture's, or a level of
-x86-64."""
+"""The instruction set of the cpu target: ``host`` for that of this machine, ``baseline`` for that
+of all machines of the architecture, or a level of x86-64."""
 
 # -- running -------------------------------------------------------------------------------------
 
@@ -210,13 +210,13 @@ Stream: TypeAlias = int | CudaStream | _TorchStream | _CupyStream
 """A stream of a GPU: its handle, or an object of torch, cupy or cuda.core."""
 
 Array: TypeAlias = npt.NDArray[Any] | np.generic | DLPackArray | CudaArray
-"""An array to bind: of numpy, of a framework with DLPack, or on a GPU."""
+"""An array to bind: an array of numpy, of a framework with DLPack, or on a GPU."""
 
 HostInput: TypeAlias = npt.NDArray[Any] | np.generic | int
-"""An input of numpy; an int is a run-time scalar."""
+"""An array or number of numpy to bind to an input; an int is a run-time scalar."""
 
 HostInputs: TypeAlias = Mapping[str, HostInput]
-"""Inputs of numpy by name."""
+"""Arrays and numbers of numpy by the names of inputs."""
 
 Inputs: TypeAlias = Mapping[str, Array | int]
 """Inputs by name; an int is a run-time scalar."""
@@ -225,8 +225,8 @@ Arrays: TypeAlias = Mapping[str, Array]
 """Arrays by name, of parameters, states or outputs."""
 
 Sources: TypeAlias = Arrays | Path | Sequence[Arrays | Path]
-"""Sources of parameters: arrays by name, the path of a ``.safetensors`` file, or a list of
-those."""
+"""Sources of parameters: arrays by name, the path of a ``.safetensors`` file, or a list of such
+sources."""
 
 ArraysLike: TypeAlias = Mapping[str, npt.ArrayLike]
 """Arrays by name for the interpreter: values that ``numpy.asarray`` accepts."""

@@ -17,7 +17,7 @@ from .tensor import Tensor
 if TYPE_CHECKING:
     from ..typing import DTypeLike, Shape
 
-# The limit of a buffer in docs/bundle.md, above the memory of any machine.
+# The limit of a buffer in docs/bundle.md, which exceeds the memory of any machine.
 _MAX_BYTES = 1 << 47
 
 __all__ = ["input", "output", "parameter", "placeholder", "scalar", "state", "stop_when", "tensor"]
@@ -84,8 +84,8 @@ def state(name: str, shape: Shape, dtype: DTypeLike = fp32, init: float = 0) -> 
         init: value of every element before the first run and after ``reset``.
 
     Raises InvalidUsageError outside of a program, and if the name is taken, an extent is not a
-    natural number, the tensor is larger than 128 TiB, the dtype is unknown, or the dtype cannot
-    hold `init`.
+    natural number, the tensor is larger than 128 TiB, the dtype is unknown, `init` is not a number,
+    or an integer dtype or bool cannot hold it.
 
     Example:
         >>> cache = ark.state("cache", (8, 512, 64), ark.bf16)
@@ -135,13 +135,21 @@ def tensor(
     """
     program = current("ark.tensor")
     if rank not in (-1, 0 if program.rank is None else program.rank):
-        raise invalid(f"rank {rank} is another rank; use ark.recv for its tensors", "ark.tensor")
+        raise invalid(
+            f"rank must be -1 or {0 if program.rank is None else program.rank}, the rank of the "
+            f"program, not {rank}; ark.recv receives tensors of other ranks",
+            "ark.tensor",
+        )
     extents = as_shape(shape, "ark.tensor")
     whole = extents if strides is None else as_shape(strides, "ark.tensor")
     starts = [0] * len(extents) if offsets is None else as_ints(offsets, "offsets", "ark.tensor")
     padded = extents if padded_shape is None else as_shape(padded_shape, "ark.tensor")
     if not len(extents) == len(whole) == len(starts) == len(padded):
-        raise invalid("shape, strides, offsets and padded_shape differ in rank", "ark.tensor")
+        raise invalid(
+            f"shape {extents}, strides {whole}, offsets {starts} and padded_shape {padded} must "
+            "have one length",
+            "ark.tensor",
+        )
     for extent, total, start, room in zip(extents, whole, starts, padded, strict=True):
         if not (start >= 0 and extent <= room and start + room <= total):
             raise invalid(
@@ -176,7 +184,10 @@ def stop_when(flag: Tensor) -> None:
     value = as_tensor(flag, "stop_when", "flag")
     check_tensors(program, "ark.stop_when", (value,))
     if value.state is None or math.prod(value.shape) != 1 or value.dtype != int32:
-        raise invalid(f"{value.name!r} is not an int32 state with one element", "ark.stop_when")
+        raise invalid(
+            f"flag must be an int32 state with one element, not {value!r}; ark.state declares one",
+            "ark.stop_when",
+        )
     program.set_stop(value.state)
 
 
@@ -188,7 +199,8 @@ def scalar(name: str, dtype: DTypeLike = int32, max: int | None = None) -> Tenso
     Args:
         name: the keyword of ``Executable.run``; unique among the program's arguments.
         dtype: int32 or int64.
-        max: the largest value that a run may pass; the least is zero. None: no upper bound.
+        max: the largest value that a run may pass; the least is then zero. None allows every value
+            of the dtype.
 
     Raises InvalidUsageError if the dtype is neither of the two, the name is taken, or `max` is
     negative or does not fit into the dtype.
@@ -198,10 +210,10 @@ def scalar(name: str, dtype: DTypeLike = int32, max: int | None = None) -> Tenso
     """
     kind = as_dtype(dtype, "ark.scalar")
     if kind not in (int32, int64):
-        raise invalid(f"a scalar is int32 or int64, not {dtype!r}", "ark.scalar")
+        raise invalid(f"dtype must be int32 or int64, not {kind}", "ark.scalar")
     bound = None if max is None else as_int(max, "max", "ark.scalar")
     if bound is not None and not 0 <= bound <= kind.integer_range[1]:
-        raise invalid(f"max {bound} is negative or does not fit into {dtype}", "ark.scalar")
+        raise invalid(f"max {bound} is not in [0, {kind.integer_range[1]}]", "ark.scalar")
     return _argument("scalar", name, (), dtype, max=bound)
 
 
@@ -227,7 +239,11 @@ def _argument(
         max,
     )
     if (size := math.prod(argument.shape) * argument.dtype.itemsize) > _MAX_BYTES:
-        raise invalid(f"shape {argument.shape} takes {size} bytes; the limit is {_MAX_BYTES}", op)
+        raise invalid(
+            f"shape {list(argument.shape)} of {argument.dtype} takes {size} bytes; the limit is "
+            f"{_MAX_BYTES}",
+            op,
+        )
     # Two modules of one class declare equal names. The paths of the modules, which make the names
     # unique, are known only when the modules have been assigned to attributes.
     repeat = kind in ("parameter", "state") and constructing()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 from .. import ir
+from ..dtypes import from_mlir
 from ..errors import InvalidUsageError
 from ..mlir.diagnostics import to_error
 from .locations import to_location, user_frames
@@ -36,7 +38,7 @@ def append_op(
         name: the op's name; by default its mnemonic.
 
     Raises InvalidUsageError at the user's line if an operand belongs to another program, or if
-    type inference or the verifier of the dialect rejects the op, which is then erased.
+    type inference or the verifier of the dialect rejects the op. A rejected op is erased.
     """
     program = current(f"ark.{op}")
     check_tensors(program, f"ark.{op}", tensors)
@@ -48,11 +50,44 @@ def append_op(
             built = build(loc=location, ip=program.insertion_point)
             return _finish(built.operation, label)
     except ir.MLIRError as error:
-        raise to_error(InvalidUsageError, error, location=str(frames[0]), op=f"ark.{op}") from None
+        found = to_error(InvalidUsageError, error, location=str(frames[0]), op=f"ark.{op}")
+        raise InvalidUsageError(
+            _in_words_of_ark(found.message), location=found.location, op=found.op, notes=found.notes
+        ) from None
+
+
+# MLIR's message for an operand whose type does not meet the constraint of the dialect.
+_WRONG_OPERAND = re.compile(
+    r"operand #(\d+) must be (0D|statically shaped) tensor (?:\(at most 32 dimensions\) )?of (.+) "
+    r"values, but got 'tensor<((?:\d+x)*)(\w+)>'"
+)
+_ELEMENTS = {
+    "32-bit signless integer": "int32",
+    "64-bit signless integer": "int64",
+    "32-bit float": "fp32",
+    "f32, f16 or bf16": "fp32, fp16 or bf16",
+    "number": "a float or integer dtype, but not an 8-bit float",
+}
+
+
+def _in_words_of_ark(message: str) -> str:
+    """Returns the message of a verifier, with the dtypes of a wrong operand by ark's names."""
+    found = _WRONG_OPERAND.fullmatch(message)
+    if found is None:
+        return message
+    number, rank, elements, extents, dtype = found.groups()
+    for theirs, ours in _ELEMENTS.items():
+        elements = re.sub(rf"\b{theirs}\b", ours, elements)
+    shape = [int(extent) for extent in extents.split("x")[:-1]]
+    scalar = " and no dimensions" if rank == "0D" else ""
+    return (
+        f"operand {number} is {from_mlir(dtype)}{shape}; expected {elements}{scalar}; "
+        "ark.cast converts a tensor"
+    )
 
 
 def _finish(operation: ir.Operation, label: str) -> ir.Operation:
-    # The location has the name as well, but the text of a program has no locations.
+    # The location contains the name, too, but the text of a program has no locations.
     if operation.name != f"ark.{label}":
         operation.attributes["ark.name"] = ir.StringAttr.get(label)
     plan = plan_attribute()
@@ -77,13 +112,16 @@ def check_tensors(program: Program, op: str, tensors: tuple[Tensor | None, ...])
                 op,
             )
         if tensor is not None and tensor.body is not program.body:
-            raise invalid(_foreign(tensor, program.body is not None), op)
+            raise invalid(_describe_foreign(tensor, program.body is not None), op)
 
 
-def _foreign(tensor: Tensor, in_body: bool) -> str:
+def _describe_foreign(tensor: Tensor, in_body: bool) -> str:
     if in_body:
         return (
-            f"tensor {tensor.name!r} is not a tile: the body of a custom op uses its own tiles "
-            "alone; pass the tensor in inputs="
+            f"tensor {tensor.name!r} is not a tile of this custom op, whose body uses no other "
+            "tensors; pass the tensor in inputs="
         )
-    return f"tensor {tensor.name!r} is part of the body of a custom op, and has no value outside"
+    return (
+        f"tensor {tensor.name!r} is a tile in the body of a custom op; outside of the body, use "
+        "the result of ark.custom_op"
+    )

@@ -16,6 +16,7 @@ from .. import ir
 from ..dtypes import DType, from_mlir
 from ..errors import ArkError, InvalidUsageError
 from ..mlir.parsing import parse_text
+from ..units import counted
 from .builder import append
 from .operands import as_tensor
 from .planner import unplanned
@@ -34,7 +35,8 @@ _OP = "ark.custom_op"
 class GridIndex:
     """An index of a vCTA in a grid, or an expression of indices, for the offsets of a region.
 
-    Supports ``+`` and ``-``, products with an int, and ``//`` and ``%`` by a positive int.
+    Supports ``+`` and ``-``, products with an int, and ``//`` and ``%`` by a positive int. Other
+    operands raise InvalidUsageError.
 
     Example:
         >>> region = ark.Region((16, 64), lambda i, j: (16 * i, (j // 2) * 64))
@@ -59,6 +61,9 @@ class GridIndex:
     def greatest(self) -> int:
         """Returns an upper bound of the values over the grid, exact for linear expressions."""
         return self._greatest
+
+    def __repr__(self) -> str:
+        return f"<ark.GridIndex {self._expression}>"
 
     def __add__(self, other: GridIndex | int) -> GridIndex:
         index = _index(other)
@@ -174,7 +179,7 @@ def custom_op(
     text, an extent that is clipped for some vCTA is dynamic (``?``).
 
     Raises InvalidUsageError if a region does not fit its tensor or the grid, the body does not
-    return a tile of the result, or the body uses a tensor or an op that is not allowed in it. The
+    return a tile of the result, or the body uses a tensor or an op that a body must not use. The
     compiler raises VerificationError if tiles of the result overlap, and CompileError if an access
     of the body leaves its tile, or the body is not proven to write all elements of the result tile.
     A body in MLIR that writes this tile in a loop has to fill it first, with ``linalg.fill``.
@@ -190,6 +195,8 @@ def custom_op(
     """
     program = current(_OP)
     label = as_name(name, "the name of a custom op")
+    if isinstance(inputs, Tensor) or not isinstance(inputs, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise invalid(f"inputs must be a list of tensors, not {inputs!r}", _OP)
     tensors = [as_tensor(x, "custom_op", f"inputs[{i}]") for i, x in enumerate(inputs)]
     extents = as_shape(shape, _OP)
     element = _result_dtype(dtype, tensors)
@@ -208,7 +215,7 @@ def _result_dtype(dtype: DTypeLike | None, inputs: Sequence[Tensor]) -> DType:
     if dtype is not None:
         return as_dtype(dtype, _OP)
     if not inputs:
-        raise invalid("without inputs, dtype= names the element type of the result", _OP)
+        raise invalid("without inputs, pass dtype=, the element type of the result", _OP)
     return inputs[0].dtype
 
 
@@ -224,7 +231,7 @@ class _Custom:
         dtype: DType,
     ) -> None:
         if not grid or min(grid) < 1:
-            raise invalid(f"grid {grid} needs at least one dimension of positive extent", _OP)
+            raise invalid(f"grid must have positive extents, at least one, not {grid}", _OP)
         self.program = program
         self.grid = grid
         self.inputs = inputs
@@ -239,7 +246,9 @@ class _Custom:
         """Checks all regions, and determines the types of the tiles."""
         if len(regions) != len(self.inputs):
             raise invalid(
-                f"{len(self.inputs)} inputs need as many regions, not {len(regions)}", _OP
+                f"regions must have {counted(len(self.inputs), 'entry', 'entries')}, one for each "
+                f"input, not {len(regions)}",
+                _OP,
             )
         for number, (region, shape) in enumerate(
             zip([*regions, out_region], self.shapes, strict=True)
@@ -271,7 +280,7 @@ class _Custom:
                     _OP,
                 )
         space = ir.AffineMap.get(len(self.grid), 0, [each.expression for each in offsets])
-        # The map prints as (d0) -> (d0 * 16, 0).
+        # The text of the map is (d0) -> (d0 * 16, 0).
         self.regions.append(ir.Attribute.parse(f"#ark.region<{space}, {sizes}>"))
         tile = [
             size if offset.greatest <= extent - size else ir.ShapedType.get_dynamic_size()
@@ -289,7 +298,10 @@ class _Custom:
             given = region.offsets(*indices)
         except TypeError as error:
             raise invalid(
-                f"{label}: its offsets are no function of {len(indices)} indices: {error}", _OP
+                f"the offsets of {label} must be a function of "
+                f"{counted(len(indices), 'index', 'indices')}, one for each dimension of the grid: "
+                f"{error}",
+                _OP,
             ) from None
         values = [given] if isinstance(given, (GridIndex, int)) else list(given)
         return [_index(value) for value in values]
@@ -299,7 +311,7 @@ class _Custom:
     def create(self, body: TileBody, loc: ir.Location, ip: ir.InsertionPoint) -> ir.Operation:
         """Creates the op with its body; erases it if the body fails."""
         if not isinstance(body, str) and not callable(body):
-            raise invalid(f"a body is a function or MLIR text, not {body!r}", _OP)
+            raise invalid(f"body must be a function or MLIR text, not {body!r}", _OP)
         if isinstance(body, str):
             return self._parse(body, loc, ip)
         op = ir.Operation.create(
@@ -330,8 +342,8 @@ class _Custom:
             if not ir.ShapedType(tile).has_static_shape:
                 label = f"inputs[{number}]" if number < len(self.inputs) else "the result"
                 raise invalid(
-                    f"the tile of {label} is {tile}: a region is clipped at the end of the tensor; "
-                    "a body that is a function needs parts that divide it, MLIR text does not",
+                    f"the tile of {label} is {tile}: its region is clipped at the end of the tensor"
+                    "; use sizes that divide the extents, or a body in MLIR text",
                     _OP,
                 )
         with self.program.inside(block), unplanned():
@@ -350,13 +362,15 @@ class _Custom:
         tile = ir.ShapedType(self.tiles[-1])
         expected = tuple(tile.shape), from_mlir(str(tile.element_type))
         if not isinstance(result, Tensor):
-            raise invalid(f"the body returns {result!r}, and not a tensor", _OP)
+            raise invalid(f"the body must return a tensor, not {result!r}", _OP)
         if result.body is not self.program.body:
-            raise invalid("the body returns a tensor that it did not compute", _OP)
+            raise invalid(
+                f"the body returns {result!r}, which it did not compute from its tiles", _OP
+            )
         if (result.shape, result.dtype) != expected:
             raise invalid(
-                f"the body returns {result.dtype.name} {list(result.shape)}, and the part of the "
-                f"result is {expected[1].name} {list(expected[0])}",
+                f"the body returns {result.dtype}{list(result.shape)}, but the tile of the result "
+                f"is {expected[1]}{list(expected[0])}; ark.Region sets the sizes, dtype= the dtype",
                 _OP,
             )
 
@@ -394,7 +408,7 @@ class _Custom:
         names = [f"%i{k}: index" for k in range(len(self.grid))]
         names += [f"%x{k}: {tile}" for k, tile in enumerate(self.tiles[:-1])]
         names += [f"%out: {self.tiles[-1]}"]
-        # The body begins on a line of its own, so that lines can be counted.
+        # The body begins on a new line, so that errors can count its lines.
         head = (
             f"func.func private @f({arguments}) -> {result} {{ %r = ark.custom grid {self.grid} "
             f"ins({reads}) out {out} {{ ^bb0({', '.join(names)}):\n"

@@ -28,7 +28,7 @@ class GroupStep:
         results: the results of the group.
         cotangents: the cotangent of each result; None if the loss does not depend on the result.
         needed: True for each input whose cotangent is needed.
-        reverse_pass: the pass over the program, for rules that differentiate ops which they create.
+        reverse_pass: the pass over the program, for rules that differentiate ops of theirs.
     """
 
     reverse_pass: Any
@@ -82,7 +82,7 @@ def check_fresh(program: Program, value: ir.Value, reader: str) -> None:
     state = program.outdated_state(value)
     if state is not None:
         raise invalid(
-            f"{reader} needs the value of state {state.name!r} that the loss read, but an update "
+            f"{reader} needs the value of state {state.name!r} that the loss read, but ark.update "
             "replaced it; call ark.gradients before ark.update",
             "ark.gradients",
         )

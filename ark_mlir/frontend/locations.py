@@ -20,12 +20,15 @@ from .. import ir
 
 __all__ = ["Frame", "placed", "to_location", "user_frames"]
 
-# Frames in these folders are skipped. ark_mlir.models is not among them: it uses the frontend as
-# a program of a user does.
+# Frames in these folders and files are skipped. ark_mlir.models and other files of
+# ark_mlir.training are not among them: they use the frontend as a program of a user does.
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-_OURS = tuple(
-    os.path.join(_PACKAGE, folder, "")
-    for folder in ("frontend", "compiler", "optim", "pytorch", "reference")
+_OURS = (
+    *(
+        os.path.join(_PACKAGE, folder, "")
+        for folder in ("frontend", "compiler", "optim", "pytorch", "reference")
+    ),
+    os.path.join(_PACKAGE, "training", "loop.py"),
 )
 _INSTALLED = tuple(os.sep + folder + os.sep for folder in ("site-packages", "dist-packages"))
 _CALLERS = 3
@@ -46,9 +49,9 @@ class Frame:
 
 @contextmanager
 def placed(frames: Sequence[Frame]) -> Generator[None, None, None]:
-    """Makes `frames`, innermost first, the location of all ops that the block creates.
+    """Makes `frames`, innermost first, the location of all ops that the ``with`` block creates.
 
-    Translators of other forms of a program use it. The block has no effect if `frames` is empty.
+    Converters of other forms of a program use it. Empty `frames` have no effect.
     """
     token = _PLACED.set(tuple(frames) or _PLACED.get())
     try:

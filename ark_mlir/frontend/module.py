@@ -25,7 +25,7 @@ _DEPTH: ContextVar[int] = ContextVar("ark_module_depth", default=0)
 
 
 def constructing() -> bool:
-    """Returns True if a module's constructor is running."""
+    """Returns True while the constructor of a module runs."""
     return _DEPTH.get() > 0
 
 
@@ -44,8 +44,8 @@ class Module(metaclass=_Constructed):
     """A part of a model: parameters, states, submodules, and a method ``forward``.
 
     Assignment to an attribute registers a parameter, state, module or list of modules. The name of
-    a parameter or state is the path of attributes that leads to its module, followed by its own
-    name, such as ``layers.0.weight``. ``program.parameters``, ``state_dict`` and
+    a parameter or state is the path of attributes that leads to its module, followed by the name
+    in its declaration, such as ``layers.0.weight``. ``program.parameters``, ``state_dict`` and
     ``Executable.bind`` use that name. A name that contains a dot gets no prefix.
 
     Example:
@@ -188,8 +188,8 @@ class Module(metaclass=_Constructed):
         seen: set[int] = set()
         for _, module in self.named_modules():
             for argument in module._arguments.values():
-                ours = argument.kind == "parameter" or argument.trained
-                if ours and id(argument) not in seen:
+                is_parameter = argument.kind == "parameter" or argument.trained
+                if is_parameter and id(argument) not in seen:
                     seen.add(id(argument))
                     yield argument.name, argument
 
@@ -249,7 +249,11 @@ class Module(metaclass=_Constructed):
         if strict and (missing or unknown):
             problems = [f"missing {', '.join(missing)}"] if missing else []
             problems += [f"unknown {', '.join(unknown)}"] if unknown else []
-            raise invalid("state dict does not match the module: " + "; ".join(problems))
+            raise invalid(
+                "arrays do not match the parameters of the module: "
+                + "; ".join(problems)
+                + "; strict=False ignores this"
+            )
         root = self._root()
         loaded = {n: _checked(n, a, arrays[n]) for n, a in expected.items() if n in arrays}
         root._arrays.update(loaded)
@@ -320,7 +324,8 @@ def _checked(name: str, argument: Argument, value: Any) -> NDArray[Any]:
     array = np.asarray(value)
     if tuple(array.shape) != argument.shape:
         raise InvalidUsageError(
-            f"parameter {name!r} has shape {list(argument.shape)}, the array {list(array.shape)}",
+            f"parameter {name!r} has shape {list(argument.shape)}, but its array has shape "
+            f"{list(array.shape)}",
             location=argument.location,
         )
     return _converted(name, array, argument.dtype)
@@ -332,4 +337,4 @@ def _converted(name: str, array: NDArray[Any], dtype: DType) -> NDArray[Any]:
     source = from_numpy(array.dtype)
     if dtype.is_float and (array.dtype == np.float64 or (source is not None and source.is_float)):
         return array.astype(dtype.numpy)
-    raise invalid(f"parameter {name!r} is {dtype}, the array {array.dtype}")
+    raise invalid(f"parameter {name!r} is {dtype}, but its array is {array.dtype}")

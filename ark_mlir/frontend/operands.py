@@ -19,7 +19,7 @@ from .program import current
 from .shapes import invalid
 from .tensor import Tensor
 
-# Each stage copies a program with its constants, and each dump prints them.
+# Each stage of the compiler copies a program with its constants, and each dump prints them.
 _MAX_BYTES = 1 << 30
 
 __all__ = [
@@ -37,15 +37,15 @@ def as_tensor(value: object, op: str, label: str = "operand") -> Tensor:
     """Returns `value`, which must be a tensor; raises InvalidUsageError if it is not."""
     if isinstance(value, Tensor):
         return value
-    raise invalid(f"{label} must be a tensor, not {_kind(value)}", f"ark.{op}")
+    raise invalid(f"{label} must be a tensor, not {_described(value)}", f"ark.{op}")
 
 
 def as_operand(value: object, dtype: DType, op: str) -> Tensor:
     """Returns `value` as a tensor.
 
     A number, or an array of float64, becomes a constant of `dtype`; any other array becomes a
-    constant of its own dtype. Raises InvalidUsageError if `value` is not a tensor, number or array,
-    or if the dtype cannot hold it.
+    constant of the dtype of the array. Raises InvalidUsageError if `value` is not a tensor, number
+    or array, or if the dtype cannot hold it.
     """
     if isinstance(value, Tensor):
         return value
@@ -56,10 +56,13 @@ def as_operand(value: object, dtype: DType, op: str) -> Tensor:
         # ark has no float64, which is numpy's default: such an array takes `dtype`, as numbers do.
         found = dtype if found is None and value.dtype == np.float64 else found
         if found is None:
-            raise invalid(f"arrays of {value.dtype} have no element type in ark", f"ark.{op}")
+            raise invalid(
+                f"ark has no element type {value.dtype}; convert the array with astype", f"ark.{op}"
+            )
         return constant_tensor(to_array(value, found, op), found)
     raise invalid(
-        f"operand must be a tensor, a number or a numpy array, not {_kind(value)}", f"ark.{op}"
+        f"operand must be a tensor, a number or a numpy array, not {_described(value)}",
+        f"ark.{op}",
     )
 
 
@@ -76,7 +79,7 @@ def as_pair(lhs: object, rhs: object, op: str) -> tuple[Tensor, Tensor]:
 def default_dtype(value: object) -> DType:
     """Returns the dtype of a number or array in an op without another operand that has a dtype.
 
-    An array keeps its own dtype; numbers have bool, int32 or fp32.
+    An array keeps its dtype; numbers have bool, int32 or fp32.
     """
     array = np.asarray(value)
     if array.dtype.kind == "b":
@@ -86,15 +89,19 @@ def default_dtype(value: object) -> DType:
 
 
 def to_array(value: object, dtype: DType, op: str) -> NDArray[Any]:
-    """Returns `value` as an array of `dtype`; raises InvalidUsageError if it cannot hold it."""
+    """Returns `value` as an array of `dtype`.
+
+    Raises InvalidUsageError if `value` is not an array of numbers, or an integer dtype or bool
+    cannot hold a number.
+    """
     name = f"ark.{op}"
     try:
         array = np.asarray(value)
     except (ValueError, TypeError) as error:
-        raise invalid(f"{_kind(value)} is not an array: {error}", name) from None
+        raise invalid(f"{_described(value)} is not an array: {error}", name) from None
     # Text and objects are not numbers. The kinds of bf16 and fp8 are not among numpy's letters.
     if array.dtype.kind not in "biuf" and from_numpy(array.dtype) is None:
-        raise invalid(f"{_kind(value)} is not an array of numbers", name)
+        raise invalid(f"{_described(value)} is not an array of numbers", name)
     if dtype.is_float:
         with np.errstate(over="ignore"):
             return array.astype(dtype.numpy)
@@ -141,7 +148,8 @@ def check_size(size: int, dtype: DType, op: str) -> None:
     """Raises InvalidUsageError if a constant of `size` elements is larger than 1 GiB."""
     if size * dtype.itemsize > _MAX_BYTES:
         raise invalid(
-            f"a constant of {size} elements is too large for a program; make it a parameter",
+            f"a constant of {size} elements of {dtype} is too large for a program, whose limit is "
+            "1 GiB; make it a parameter",
             f"ark.{op}",
         )
 
@@ -159,8 +167,9 @@ def elements(array: NDArray[Any], dtype: DType, tensor_type: ir.Type) -> ir.Attr
     return ir.DenseElementsAttr.get(data, type=tensor_type)
 
 
-def _kind(value: object) -> str:
-    return "None" if value is None else f"{type(value).__name__} {_short(value)}"
+def _described(value: object) -> str:
+    """Returns the type of a value with the value, for a message: ``the int 3``."""
+    return "None" if value is None else f"the {type(value).__name__} {_short(value)}"
 
 
 def _short(value: object) -> str:

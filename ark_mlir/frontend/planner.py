@@ -23,7 +23,7 @@ __all__ = ["Plan", "plan_attribute", "planner"]
 
 @dataclass(frozen=True)
 class Plan:
-    """The choices that an ``ark.planner`` pins; the compiler makes those that are None.
+    """The choices that an ``ark.planner`` pins; the compiler makes the choices that are None.
 
     Attributes:
         sms: range ``(begin, end)`` of SMs.
@@ -68,7 +68,8 @@ def planner(
 
     The ``as`` target of the block is a :class:`Plan`. Blocks nest: arguments of the inner block
     override those of the outer one, and its ranges must lie within the outer ranges. Raises
-    InvalidUsageError if a range is empty or leaves the outer one, or an extent is not positive.
+    InvalidUsageError if a range is empty or leaves the outer range, an extent is not positive, or a
+    value has another type.
 
     Example:
         >>> with ark.planner(sms=(0, 64), tile=(4, 32)):
@@ -102,7 +103,7 @@ def _applied(plan: Plan, outer: Plan) -> Generator[Plan, None, None]:
 def unplanned() -> Generator[None, None, None]:
     """Creates the ops of the block without a plan.
 
-    The ops in the body of a custom op need none: the plan of the custom op applies to them.
+    The plan of a custom op applies to the ops in its body, which have no plan.
     """
     token = _PLAN.set(None)
     try:
@@ -119,10 +120,14 @@ def _as_range(
     bounds = as_ints(value, f"planner: {label}")
     begin, end = [0, *bounds] if len(bounds) == 1 else bounds if len(bounds) == 2 else (1, 0)
     if not 0 <= begin < end:
-        raise invalid(f"planner: {label} must be a range [begin, end) or a count, not {value!r}")
+        raise invalid(
+            f"planner: {label} must be a range (begin, end) that is not empty, or a positive "
+            f"count, not {value!r}"
+        )
     if outer is not None and not (outer[0] <= begin and end <= outer[1]):
         raise invalid(
-            f"planner: {label} [{begin}, {end}) leaves the outer [{outer[0]}, {outer[1]})"
+            f"planner: {label} [{begin}, {end}) leaves the range [{outer[0]}, {outer[1]}) of the "
+            "outer planner"
         )
     return begin, end
 

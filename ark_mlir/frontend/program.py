@@ -71,7 +71,7 @@ class Argument:
 
     @property
     def name(self) -> str:
-        """Returns the name to bind by: the path of the module that owns it, and the given name."""
+        """Returns the name to bind by: the path of the module `owner`, and the name `given`."""
         # A given name with a dot is a full path already.
         if self.owner is None or "." in self.given:
             return self.given
@@ -138,7 +138,7 @@ class Program:
         self._scopes: list[str] = []
         self._types: dict[tuple[tuple[int, ...], DType], ir.Type] = {}
         self._body: ir.Block | None = None
-        self._signed = 0  # number of arguments in the op's signature
+        self._signed = 0  # number of arguments in the signature of ark.program
         self._create()
 
     def _create(self) -> None:
@@ -165,7 +165,10 @@ class Program:
 
     def __enter__(self) -> Self:
         if self._status != "new":
-            raise invalid(f"program {self.name!r} was built before; make a new ark.Program")
+            raise invalid(
+                f"program {self.name!r} was built before, and cannot be opened again; make a new "
+                "ark.Program"
+            )
         self._status = "open"
         self._token = _CURRENT.set(self)
         return self
@@ -211,7 +214,8 @@ class Program:
         for argument in self._arguments:
             if argument.stops and argument not in self._states:
                 raise InvalidUsageError(
-                    f"state {argument.name!r} ends the launch, but the program never updates it",
+                    f"state {argument.name!r} ends the launch, but the program never updates it; "
+                    "call ark.update",
                     location=argument.location,
                 )
 
@@ -272,12 +276,12 @@ class Program:
 
     @property
     def insertion_point(self) -> ir.InsertionPoint:
-        """The insertion point of the next op."""
+        """Returns the insertion point of the next op."""
         return ir.InsertionPoint(self._block if self._body is None else self._body)
 
     @property
     def body(self) -> ir.Block | None:
-        """The body of a custom op that is under construction, or None."""
+        """Returns the body of the custom op that is under construction, or None."""
         return self._body
 
     @contextlib.contextmanager
@@ -308,7 +312,7 @@ class Program:
         return f"{self._scopes[-1]}.{name}" if self._scopes and self._scopes[-1] else name
 
     def tensor_type(self, shape: tuple[int, ...], dtype: DType) -> ir.Type:
-        """Returns the builtin tensor type, from a cache, since a model has few different types."""
+        """Returns the builtin tensor type, from a cache: a model has few types and many tensors."""
         key = (shape, dtype)
         if key not in self._types:
             element = ir.Type.parse(dtype.mlir, self.context)
@@ -337,7 +341,8 @@ class Program:
     def _refuse_in_body(self, kind: str, name: str) -> None:
         if self._body is not None:
             raise invalid(
-                f"{kind} {name!r} cannot be declared in the body of a custom op", f"ark.{kind}"
+                f"{kind} {name!r} cannot be declared in the body of a custom op; declare it before",
+                f"ark.{kind}",
             )
 
     def free_name(self, stem: str) -> str:
@@ -387,19 +392,19 @@ class Program:
         return list(self._block.operations)
 
     def set_stop(self, argument: Argument) -> None:
-        """Makes a state the flag that ends a launch; raises InvalidUsageError if another state
-        is."""
+        """Makes a state the flag that ends a launch; raises InvalidUsageError if another state is
+        that flag."""
         for other in self._arguments:
             if other.stops and other is not argument:
                 raise InvalidUsageError(
-                    f"state {other.name!r} ends the launch already",
+                    f"state {other.name!r} ends the launch already; a program has one flag",
                     location=str(user_frames(0)[0]),
                     op="ark.stop_when",
                 )
         argument.stops = True
 
     def sign(self) -> None:
-        """Adds new arguments to the op's signature, which verifiers of other ops read."""
+        """Adds new arguments to the signature of ``ark.program``, which verifiers of ops read."""
         if self._signed != len(self._arguments):
             with ir.Location.unknown(self.context):
                 self._sign([])
@@ -461,8 +466,10 @@ def _as_world(rank: int | None, world_size: int | None) -> tuple[int | None, int
     if rank is None and world_size is None:
         return None, None
     if rank is None or world_size is None:
-        raise invalid("rank and world_size go together")
+        raise invalid(f"rank is {rank} and world_size is {world_size}; pass both, or none of them")
     rank, world_size = as_int(rank, "rank"), as_int(world_size, "world_size")
     if not 0 <= rank < world_size:
-        raise invalid(f"rank {rank} is not one of {world_size} ranks")
+        raise invalid(
+            f"rank {rank} is not in [0, {world_size}), the range of world_size {world_size}"
+        )
     return rank, world_size

@@ -29,7 +29,8 @@ _INT64_MAX = 2**63 - 1
 # More entries than a valid shape or list of extents has. The limit ends the iteration over an
 # endless iterable.
 MAX_ENTRIES = 1 << 16
-# The dialect has this limit, too. The check here avoids types of many dimensions, which are slow.
+# The dialect has this limit, too. The check here precedes the creation of the type, which is slow
+# for many dimensions.
 MAX_DIMENSIONS = 32
 
 
@@ -78,7 +79,7 @@ def as_shape(shape: object, op: str | None = None, *, wildcard: bool = False) ->
     """
     extents = as_ints(shape, "shape", op)
     if len(extents) > MAX_DIMENSIONS:
-        raise invalid(f"a tensor has at most {MAX_DIMENSIONS} dimensions, not {len(extents)}", op)
+        raise invalid(f"shape has {len(extents)} dimensions; the limit is {MAX_DIMENSIONS}", op)
     size = 1
     for axis, extent in enumerate(extents):
         if extent < 0 and not (wildcard and extent == -1):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from .. import ir
 from ..dtypes import DType
+from ..errors import InvalidUsageError
 from .program import Argument, Program, dtype_of, shape_of
 from .shapes import invalid
 
@@ -158,9 +159,8 @@ class Tensor:
     def sum(self, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
         """Returns the sum over the dimensions `axis`; None reduces all dimensions.
 
-        `keepdims` is False by default, as in numpy. Dtypes are those of
-        :func:`ark_mlir.reduce_sum`. Raises InvalidUsageError if the tensor lacks an axis, or `axis`
-        names one twice.
+        `keepdims` is False by default, as in numpy. Dtypes and errors are those of
+        :func:`ark_mlir.reduce_sum`.
 
         Example:
             >>> x.sum(axis=1).shape  # x: (4, 64)
@@ -171,8 +171,8 @@ class Tensor:
     def mean(self, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
         """Returns the mean over the dimensions `axis`; None reduces all dimensions.
 
-        `keepdims` is False by default, as in numpy. The result is fp32 if the tensor is not of
-        floats. Raises InvalidUsageError if the tensor lacks an axis, or `axis` names one twice.
+        `keepdims` is False by default, as in numpy. Dtypes and errors are those of
+        :func:`ark_mlir.reduce_mean`.
 
         Example:
             >>> centred = x - x.mean(axis=-1, keepdims=True)
@@ -182,8 +182,8 @@ class Tensor:
     def max(self, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
         """Returns the maximum over the dimensions `axis`; None reduces all dimensions.
 
-        `keepdims` is False by default, as in numpy. The result has the dtype of the tensor. Raises
-        InvalidUsageError if the tensor lacks an axis, or `axis` names one twice.
+        `keepdims` is False by default, as in numpy. The dtype is that of the tensor; errors are
+        those of :func:`ark_mlir.reduce_max`.
 
         Example:
             >>> x.max().shape
@@ -194,8 +194,8 @@ class Tensor:
     def min(self, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
         """Returns the minimum over the dimensions `axis`; None reduces all dimensions.
 
-        `keepdims` is False by default, as in numpy. The result has the dtype of the tensor. Raises
-        InvalidUsageError if the tensor lacks an axis, or `axis` names one twice.
+        `keepdims` is False by default, as in numpy. The dtype is that of the tensor; errors are
+        those of :func:`ark_mlir.reduce_min`.
 
         Example:
             >>> x.min(axis=(0, 1), keepdims=True).shape
@@ -289,7 +289,7 @@ class Tensor:
 
     def __len__(self) -> int:
         if not self._shape:
-            raise TypeError("a tensor of rank zero has no length")
+            raise TypeError(f"tensor {self.name!r} of rank zero has no length")
         return self._shape[0]
 
     def __iter__(self) -> Iterator[Tensor]:
@@ -298,19 +298,25 @@ class Tensor:
     def __bool__(self) -> NoReturn:
         raise invalid(
             f"tensor {self.name!r} has no value while the program is built; "
-            "use ark.where or ark.logical_and instead of if, and, or, not"
+            "use ark.where, ark.logical_and and the like instead of if, and, or, not"
         )
 
     def __float__(self) -> NoReturn:
-        raise invalid(f"tensor {self.name!r} has no value while the program is built")
+        raise self._without_value()
 
     def __int__(self) -> NoReturn:
-        raise invalid(f"tensor {self.name!r} has no value while the program is built")
+        raise self._without_value()
+
+    def _without_value(self) -> InvalidUsageError:
+        return invalid(
+            f"tensor {self.name!r} has no value while the program is built; ark.output makes it a "
+            "result of Executable.run"
+        )
 
     # ---------------------------------------------------------------- numpy's functions
 
     def __array__(self, dtype: np.dtype[Any] | None = None, copy: bool | None = None) -> NoReturn:
-        raise invalid(f"tensor {self.name!r} has no value while the program is built")
+        raise self._without_value()
 
     def __array_ufunc__(
         self, function: np.ufunc, method: str, *operands: object, **options: object

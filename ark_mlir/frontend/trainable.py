@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from ..dtypes import fp32
-from ..errors import InvalidUsageError
+from ..errors import InvalidUsageError, shorten
 from .module import Module
 from .ops import cast
 from .program import Argument, current
@@ -49,7 +49,7 @@ def trainable(module: Module, masters: bool = False) -> list[Tensor]:
     """
     program = current(_OP)
     if not isinstance(module, Module):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise invalid(f"expected an ark.Module, not {type(module).__name__}", _OP)
+        raise invalid(f"module must be an ark.Module, not {shorten(module)}", _OP)
     states: dict[Argument, Tensor] = {}
     for _, part in module.named_modules():
         for name, value in list(vars(part).items()):
@@ -57,7 +57,11 @@ def trainable(module: Module, masters: bool = False) -> list[Tensor]:
             if argument is None or argument.kind != "parameter":
                 continue
             if value.program is not program:
-                raise invalid(f"{argument.name!r} is a parameter of another program", _OP)
+                raise invalid(
+                    f"parameter {argument.name!r} belongs to program {value.program.name!r}, "
+                    f"not to {program.name!r}",
+                    _OP,
+                )
             wide = masters and argument.dtype.is_float and argument.dtype.itemsize < 4
             states[argument] = _as_state(value, argument, widened=wide)
             read = states[argument]
@@ -66,7 +70,11 @@ def trainable(module: Module, masters: bool = False) -> list[Tensor]:
             # Not through __setattr__, which would register the tensor again.
             object.__setattr__(part, name, read)
     if not states:
-        raise invalid("the module has no parameters", _OP)
+        raise invalid(
+            f"the module {type(module).__name__} has no parameters; assign results of "
+            "ark.parameter to its attributes",
+            _OP,
+        )
     return [states[argument] for argument in module.parameters() if argument in states]
 
 
@@ -75,7 +83,8 @@ def _as_state(tensor: Tensor, argument: Argument, *, widened: bool) -> Tensor:
     if widened:
         if list(value.uses):
             raise InvalidUsageError(
-                f"parameter {argument.name!r} is read already; call ark.trainable first",
+                f"an op has read parameter {argument.name!r} already; call ark.trainable before "
+                "the module",
                 location=argument.location,
                 op=_OP,
             )

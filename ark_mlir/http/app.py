@@ -1,7 +1,7 @@
 """The server: OpenAI's endpoints as an application of FastAPI.
 
 It converts requests to jobs of the worker, and results to responses. Sequences run one after
-another. Requests beyond the queue get status 429, and a client that disconnects ends its request.
+another. A request gets status 429 if the queue is full. If a client disconnects, its request ends.
 """
 
 # FastAPI is optional, and has no types here.
@@ -157,15 +157,15 @@ class Server:
             raise ApiError(400, "the prompt has no token")
         if count > room:
             raise ApiError(
-                400, f"the prompt of {len(ids)} tokens and {count} new ones exceed the model's "
-                f"{self.model.max_length}", code="context_length_exceeded",
+                400, f"the prompt of {len(ids)} tokens and {count} new tokens exceed the limit of "
+                f"{self.model.max_length} tokens", code="context_length_exceeded",
             )  # fmt: skip
         choice.setdefault("seed", secrets.randbits(31))
         job = self._submit(lambda: self._deltas(ids, count, choice, stops))
         reply = Reply(kind, self.name, len(ids))
         if body.get("stream"):
             usage = (body.get("stream_options") or {}).get("include_usage", False)
-            # The first delta comes before the headers, so that an error has its status.
+            # The headers wait for the first delta, so that an error before it has its status.
             deltas = job.results()
             return reply.events(await next_result(deltas, request), deltas, bool(usage))
         async with contextlib.aclosing(job.results()) as deltas:
@@ -229,7 +229,7 @@ class Server:
 
 @contextlib.contextmanager
 def as_api_errors() -> Generator[None]:
-    """Converts errors of ark to responses: those of the request to status 400."""
+    """Converts InvalidUsageError to status 400, and other errors of ark to status 500."""
     try:
         yield
     except InvalidUsageError as error:

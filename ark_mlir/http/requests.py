@@ -1,4 +1,4 @@
-"""Bodies of requests, checked; every wrong value is an InvalidUsageError that names its key."""
+"""Checks of the bodies of requests. They raise InvalidUsageError, which names the key."""
 
 # The values of JSON have no types.
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
@@ -43,20 +43,24 @@ def read_prompt(body: dict[str, Any]) -> Any:
         prompt = prompt[0]
     if isinstance(prompt, str) or (isinstance(prompt, list) and all(map(_is_token, prompt))):
         return prompt
-    raise InvalidUsageError("prompt must be one text, or one list of tokens")
+    raise InvalidUsageError(
+        f"prompt must be one text, or one list of tokens, not {shorten(prompt)}"
+    )
 
 
 def read_messages(body: dict[str, Any]) -> list[dict[str, str]]:
     """Returns the messages of a conversation."""
     messages = body.get("messages")
     if not isinstance(messages, list) or not messages:
-        raise InvalidUsageError("messages must be a list that is not empty")
+        raise InvalidUsageError(
+            f"messages must be a list that is not empty, not {shorten(messages)}"
+        )
     return [_read_message(number, message) for number, message in enumerate(messages)]
 
 
 def _read_message(number: int, message: object) -> dict[str, str]:
     if not isinstance(message, dict) or message.get("role") not in _ROLES:
-        raise InvalidUsageError(f"messages[{number}] has no role among {', '.join(_ROLES)}")
+        raise InvalidUsageError(f"messages[{number}] must have a role among {', '.join(_ROLES)}")
     content = message.get("content")
     if isinstance(content, list):  # parts
         texts = [part.get("text") for part in content if isinstance(part, dict)]
@@ -83,9 +87,9 @@ def read_choice(body: dict[str, Any], default: int) -> tuple[dict[str, Any], lis
     stop = body.get("stop")
     stops = [stop] if isinstance(stop, str) else stop or []
     if not isinstance(stops, list) or not all(isinstance(each, str) for each in stops):
-        raise InvalidUsageError("stop must be a text or a list of texts")
+        raise InvalidUsageError(f"stop must be a text or a list of texts, not {shorten(stop)}")
     if not isinstance(body.get("stream") or False, bool):
-        raise InvalidUsageError("stream must be true or false")
+        raise InvalidUsageError(f"stream must be true or false, not {shorten(body['stream'])}")
     if not isinstance(body.get("stream_options") or {}, dict):
         raise InvalidUsageError("stream_options must be an object")
     return choice, stops, count
@@ -97,12 +101,14 @@ def read_input(body: dict[str, Any]) -> list[Any]:
         if key not in ("model", "input", "encoding_format", "user") and value is not None:
             raise InvalidUsageError(f"unknown key {shorten(key)}")
     if body.get("encoding_format", "float") not in ("float", "base64"):
-        raise InvalidUsageError("encoding_format must be float or base64")
+        raise InvalidUsageError(
+            f"encoding_format must be float or base64, not {shorten(body['encoding_format'])}"
+        )
     given = body.get("input")
     if isinstance(given, str) or (isinstance(given, list) and given and all(map(_is_token, given))):
         given = [given]
     if not isinstance(given, list) or not given:
-        raise InvalidUsageError("input must be texts or rows of tokens")
+        raise InvalidUsageError(f"input must be texts or rows of tokens, not {shorten(given)}")
     for number, each in enumerate(given):
         tokens = isinstance(each, list) and bool(each) and all(map(_is_token, each))
         if not tokens and not (isinstance(each, str) and each):
@@ -124,5 +130,5 @@ def _number(body: dict[str, Any], key: str, default: float) -> float:
 def _integer(body: dict[str, Any], key: str, low: int, end: int) -> int:
     value = body[key]
     if not _is_token(value) or not low <= value < end:
-        raise InvalidUsageError(f"{key} must be an integer of at least {low}, not {shorten(value)}")
+        raise InvalidUsageError(f"{key} must be an integer in [{low}, {end}), not {shorten(value)}")
     return value

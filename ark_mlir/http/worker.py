@@ -34,8 +34,10 @@ class Job:
         self._cancelled.set()
 
     async def results(self) -> AsyncGenerator[Any]:
-        """Yields the results; raises the exception that ended the work. A receiver that stops
-        before the end cancels the job."""
+        """Yields the results; raises the exception that ended the work.
+
+        A receiver that stops before the end cancels the job.
+        """
         try:
             while (result := await self._results.get()) is not _END:
                 if isinstance(result, Exception):

@@ -113,7 +113,7 @@ def load(
 
     Args:
         folder: a model folder in the format of Hugging Face.
-        ignore: names of entries of ``config.json`` to ignore, a list or a text with commas. An
+        ignore: names of entries of ``config.json`` to ignore: a list, or a text with commas. An
             unknown entry that is not ignored is an error, since it may change the model.
         options: options of the model type; see ``ark.models.encoder.load`` (batch, length, dtype,
             pooling, normalize) and ``ark.models.decoder.load`` (max_length, chunk, dtype,
@@ -123,8 +123,8 @@ def load(
     checker infers the class from an option that only one of them has; without such an option,
     narrow the result with ``isinstance``. Weights are mapped from their files, which must not
     change while the model exists; those of experts are copied to memory. Raises InvalidUsageError
-    if the folder, its configuration or its tensors are invalid, and UnsupportedError if the model
-    type is unknown. Warns if the weights have more layers than the configuration.
+    if the folder, its configuration, its tensors or an option is invalid, and UnsupportedError if
+    the model type is unknown. Warns if the weights have more layers than the configuration.
 
     Example:
         >>> list(ark.models.load(folder, length=12).programs)
@@ -141,7 +141,8 @@ def load(
     unknown = [name for name in options if name not in known]
     if unknown:
         raise InvalidUsageError(
-            f"{kind} has no option {', '.join(unknown)}; it has {', '.join(known)}"
+            f"models of type {kind} have no option {', '.join(unknown)}; options are "
+            f"{', '.join(known)}"
         )
     return loader(folder, config, **options)
 

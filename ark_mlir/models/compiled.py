@@ -1,4 +1,4 @@
-"""Models from bundles that were compiled before; it needs no compiler."""
+"""Models from bundles that ``ark compile`` wrote; this module needs no compiler."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def load_compiled(
 
     Args:
         folder: the model folder, with ``config.json`` and ``*.safetensors``.
-        bundle: the path that ``ark compile`` had, such as ``m.arkbin``. The programs of a decoder
-            are beside it, such as ``m.prefill.arkbin`` and ``m.decode.arkbin``.
-        devices: numbers of the GPUs to run on, as those of ``ark.load``.
+        bundle: the output path of ``ark compile``, such as ``m.arkbin``. For a decoder, that
+            command writes ``m.prefill.arkbin`` and ``m.decode.arkbin`` instead of this file.
+        devices: numbers of the GPUs to run on, as for ``ark.load``.
 
-    Returns a compiled model. It needs no compiler, and cannot be interpreted or compiled again.
+    Returns a compiled model, which cannot be interpreted or compiled again.
     Raises BundleError if a bundle is missing or invalid, and InvalidUsageError if the folder or its
     tensors do not fit the bundle.
 
@@ -60,7 +60,10 @@ def _decoder(
     states, inputs = _shapes(decode, "states"), _shapes(prefill, "inputs")
     outputs = _shapes(decode, "outputs")
     if "tokens" not in states or "ids" not in inputs or "logits" not in outputs:
-        raise InvalidUsageError("is not a program of a decoder", location=str(paths["decode"]))
+        raise InvalidUsageError(
+            "is not the program of a decoder, which `ark compile FOLDER` writes",
+            location=str(paths["decode"]),
+        )
     vocabulary, length = outputs["logits"][-1], states["tokens"][-1]
     sizes = Sizes(vocabulary, length, length, inputs["ids"][-1], "temperature" in inputs)
     ends = read_ends(folder, config, vocabulary)
@@ -78,7 +81,10 @@ def _encoder(
     executable = load(path, devices=devices)
     inputs, outputs = _shapes(executable, "inputs"), _shapes(executable, "outputs")
     if "ids" not in inputs or "embedding" not in outputs:
-        raise InvalidUsageError("is not a program of an encoder", location=str(path))
+        raise InvalidUsageError(
+            "is not the program of an encoder, which `ark compile FOLDER` writes",
+            location=str(path),
+        )
     types = config.count("type_vocab_size", 2) if "types" in inputs else 1
     batch, length = inputs["ids"]
     sizes = EmbeddingSizes(

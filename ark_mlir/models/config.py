@@ -171,8 +171,8 @@ class Config:
         self._read.add(key)
 
     def check_known(self, harmless: Collection[str] = ()) -> None:
-        """Raises an error if there is an entry that no method has read and that may change the
-        model; those in `harmless` do not."""
+        """Raises an error if no method has read an entry that may change the model; entries in
+        `harmless` do not change it."""
         for key, values in _PLAIN.items():
             if key not in self._read:
                 self.plain(key, *values)
@@ -184,8 +184,8 @@ class Config:
         ]
         if unknown:
             raise self.error(
-                f"unknown entries {', '.join(map(repr, unknown))} may change the model; list "
-                "entries that do not in ignore="
+                f"unknown entries {', '.join(map(repr, unknown))} may change the model; if they do "
+                "not, list them in ignore="
             )
 
     def _get(self, key: str, default: object) -> Node:
@@ -197,7 +197,7 @@ class Config:
 
 
 def as_count(value: object, label: str, least: int = 1) -> int:
-    """Returns an option that is an integer and at least `least`; raises InvalidUsageError."""
+    """Returns an integer that is at least `least`; raises InvalidUsageError on other values."""
     if isinstance(value, bool) or not isinstance(value, SupportsIndex):
         raise InvalidUsageError(f"{label} must be an integer, not {value!r}")
     number = operator.index(value)

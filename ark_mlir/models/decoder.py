@@ -46,7 +46,7 @@ __all__ = [
 def rope_tables(config: DecoderConfig, length: int) -> tuple[NDArray[np.float32], ...]:
     """Returns the cosines and sines of all positions: two arrays ``[length, head / 2]``.
 
-    They are those of layers without a window.
+    Layers with a window may have others; see :meth:`DecoderConfig.rope`.
     """
     return Rope(config.rotary or config.head, config.theta, config.scaling).tables(length)
 
@@ -103,13 +103,14 @@ def build_prefill(
     before an op reads them.
 
     With `sequence_parallel`, the ranks of `config` also divide the tokens of the chunk between the
-    products (:mod:`ark_mlir.models.sharding`). Raises InvalidUsageError also if their number does
-    not divide ``batch * chunk``.
+    products (:mod:`ark_mlir.models.sharding`). Raises InvalidUsageError if `max_length` exceeds the
+    model's positions, `chunk` is not in ``[1, max_length]``, or, with `sequence_parallel`, the
+    number of ranks does not divide ``batch * chunk``.
     """
     if sequence_parallel and batch * chunk % config.shard.size:
         raise InvalidUsageError(
-            f"sequence_parallel needs a chunk of tokens that {config.shard.size} ranks divide, not "
-            f"{batch} x {chunk}"
+            f"sequence_parallel needs a chunk whose number of tokens is a multiple of "
+            f"{config.shard.size}, the number of ranks, not {batch} x {chunk}"
         )
     if not 1 <= chunk <= max_length:
         raise InvalidUsageError(f"chunk {chunk} is not between 1 and max_length {max_length}")
@@ -155,22 +156,25 @@ def load(
         sampling: True if ``generate`` can sample tokens.
         tensor_parallel: number of ranks that share the attention heads, the MLP and the vocabulary
             head; see ``ark_mlir.models.sharding``. It must divide the number of heads, the number
-            of key heads and the MLP's width. All ranks run in this process: with ``cuda``, each on
-            a GPU of its own, or all on one with ``compile(devices=[0])``. After
-            ``ark.distributed.init``, each rank runs in its own process: the world must have this
-            number of ranks, and each of them must compile and generate.
+            of key heads and the MLP's width. All ranks run in this process: with ``cuda``, each
+            rank on a different GPU, or all ranks on one GPU with ``compile(devices=[0])``. After
+            ``ark.distributed.init``, each process is one rank: the world must have this number of
+            ranks, and each rank must compile and generate.
         sequence_parallel: True if these ranks also divide the tokens of a chunk in ``prefill``,
             whose number must be a multiple of `tensor_parallel`.
+
+    Raises InvalidUsageError if an entry of the configuration, a tensor or an option is invalid, and
+    UnsupportedError if `tensor_parallel` is above 1 for a model that cannot be divided.
     """
     kind = config.word("model_type")
     ranks = as_count(tensor_parallel, "tensor_parallel")
     if sequence_parallel and ranks == 1:
-        raise InvalidUsageError("sequence_parallel needs tensor_parallel above 1")
+        raise InvalidUsageError(f"sequence_parallel needs tensor_parallel above 1, not {ranks}")
     if ranks > 1 and not FAMILIES[kind].ranks:
         known = ", ".join(name for name, family in FAMILIES.items() if family.ranks)
         raise UnsupportedError(
-            f"tensor_parallel {ranks}: models of type {kind} run on one rank; those that can be "
-            f"divided are {known}",
+            f"tensor_parallel {ranks}: models of type {kind} run on one rank; models of types "
+            f"{known} can be divided",
             location=config.path,
         )
     sizes = read_decoder(config)
@@ -204,18 +208,19 @@ def load(
         read_ends(folder, config, sizes.vocabulary),
     )
     if ranks > 1:
-        of_rank = [build(sizes_of_rank) for sizes_of_rank in _own(divide(sizes, ranks))]
+        of_rank = [build(sizes_of_rank) for sizes_of_rank in _of_this_process(divide(sizes, ranks))]
         model.ranks = {name: [built[name] for built in of_rank] for name in programs}
     return model
 
 
-def _own(parts: list[DecoderConfig]) -> list[DecoderConfig]:
-    """Returns the parts that this process runs: its own if it is a rank, else all."""
+def _of_this_process(parts: list[DecoderConfig]) -> list[DecoderConfig]:
+    """Returns the parts that this process runs: one if the process is a rank, else all."""
     member = current()
     if member is None:
         return parts
     if len(parts) != member.world_size:
         raise InvalidUsageError(
-            f"tensor_parallel {len(parts)} in a world of {member.world_size} ranks"
+            f"tensor_parallel {len(parts)} must be the number of ranks of the world, "
+            f"{member.world_size}"
         )
     return [parts[member.rank]]

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from ..errors import InvalidUsageError
 from .moe import Experts
 from .rope import Rope, Scaling
-from .sharding import ALONE, Shard
+from .sharding import SINGLE, Shard
 from .tensor_names import LLAMA, TensorNames
 
 __all__ = ["DecoderConfig", "Norm", "divide"]
@@ -40,7 +40,7 @@ class DecoderConfig:
         eps: the epsilon of all norms.
         theta, scaling, rotary: rotary positions, see :class:`.rope.Rope`; `rotary` 0 means `head`.
         local: rotary positions of layers with a window, if they differ.
-        unrotated: for each layer, True if it has no rotary positions; repeats from its start.
+        unrotated: for each layer, True if it has no rotary positions; a shorter tuple repeats.
         learned_positions: True if a table of positions is added to the embeddings instead.
         tied: True if the vocabulary head has the table of embeddings as its weight.
         attention_bias, output_bias, mlp_bias, head_bias: True if there are biases of queries, keys
@@ -50,13 +50,14 @@ class DecoderConfig:
         norm: see :data:`Norm`; `names` says where the norms are.
         parallel: True if attention and MLP have the same input and add to it side by side.
         mlp: the name of the MLP's builder in :data:`.mlp.MLPS`.
-        experts: the experts of the layers, None for a model without experts; see :mod:`.moe`.
+        experts: the experts of the layers, or None; see :mod:`.moe`.
         activation: the name of the MLP's activation in :data:`.activations.ACTIVATIONS`.
         embedding_scale: a factor of the embeddings.
         attention_scale: the factor of the scores; by default ``1 / sqrt(head)``.
         score_cap, logit_cap: soft caps of scores and logits: ``cap * tanh(x / cap)``.
-        window: number of keys that a query sees in layers with a window, its own one included.
-        windowed: for each layer, True if it has the window; repeats from its start.
+        window: number of keys that a query sees in layers with a window, including the key at the
+            position of the query.
+        windowed: for each layer, True if it has the window; a shorter tuple repeats.
         names: the names of the model's tensors.
         shard: the rank's part.
 
@@ -80,7 +81,7 @@ class DecoderConfig:
     attention_bias: bool = False
     mlp_bias: bool = False
     qk_norm: bool = False
-    shard: Shard = ALONE
+    shard: Shard = SINGLE
     rotary: int = 0
     local: Rope | None = None
     unrotated: tuple[bool, ...] = (False,)
@@ -143,7 +144,11 @@ def _cyclic(flags: Sequence[bool], layer: int) -> bool:
 
 
 def divide(config: DecoderConfig, size: int) -> list[DecoderConfig]:
-    """Returns the sizes of each rank's part; raises InvalidUsageError if they are not divisible."""
+    """Returns the sizes of the part of each rank.
+
+    Raises InvalidUsageError if `size` does not divide the numbers of heads, or the width of the MLP
+    or of an expert.
+    """
     for name in _DIVIDED:
         if getattr(config, name) % size:
             common = math.gcd(*(getattr(config, each) for each in _DIVIDED))

@@ -1,4 +1,4 @@
-"""The parts of a decoder as ops of a program; ``DecoderConfig`` says which features it has."""
+"""The parts of a decoder as ops of a program; ``DecoderConfig`` selects the features."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ from .sampling import draw
 
 __all__ = ["DecoderGraph"]
 
-# Less than every score, and finite in all float types: -inf - -inf would be NaN.
-_NEVER = -6e4
+# The score of a hidden key. It is less than other scores, and finite in all float types: the
+# difference of two infinities would be NaN.
+_MASKED = -6e4
 
 
 @dataclass(frozen=True)
 class DecoderGraph:
     """Builds the parts of the decoder; hidden states are ``[batch * tokens, hidden]``.
 
-    With `sequence`, the hidden states between products are this rank's rows of them.
+    With `sequence`, the hidden states between products have only the rows of this rank.
 
     Attributes:
         batch, tokens: number of sequences, and of their tokens in one run.
@@ -83,7 +84,7 @@ class DecoderGraph:
 
         Their tables are constants, since the files of weights do not have them.
         """
-        # Layers may be many, their kinds are not.
+        # A decoder has many layers, but few kinds of rotary positions.
         ropes = dict.fromkeys(self.config.rope(layer) for layer in range(self.config.layers))
         return {rope: self._rotation(rope) for rope in ropes if rope is not None}
 
@@ -203,7 +204,7 @@ class DecoderGraph:
         scores = ark.mul(ark.tanh(scores), cap, name=f"{name}.cap")
         shape = (self.batch, config.heads, self.tokens, self.max_length)
         visible = self.causal if mask is None else ark.logical_and(self.causal, mask)
-        scores = ark.where(visible, ark.reshape(scores, shape), _NEVER, name=f"{name}.visible")
+        scores = ark.where(visible, ark.reshape(scores, shape), _MASKED, name=f"{name}.visible")
         weights = ark.cast(ark.softmax(scores, name=f"{name}.weights"), self.dtype)
         weights = ark.reshape(weights, (self.batch, config.kv_heads, -1, self.max_length))
         return ark.reshape(ark.matmul(weights, values, name=name), q.shape)

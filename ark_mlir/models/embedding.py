@@ -128,7 +128,7 @@ class EmbeddingModel(Model):
 
     def _encoded(self, ids: TokenRows | Sequence[str]) -> object:
         if isinstance(ids, str):
-            raise InvalidUsageError("ids must be a list of texts, not one text")
+            raise InvalidUsageError("ids must be a list of texts, not one text; pass [text]")
         if isinstance(ids, Sequence) and any(isinstance(each, str) for each in ids):
             if not all(isinstance(each, str) for each in ids):
                 raise InvalidUsageError("ids must be texts or rows of tokens, not both")
@@ -140,7 +140,7 @@ class EmbeddingModel(Model):
             return [np.zeros(row.shape, np.int32) for row in rows]
         kinds = as_rows(types, "types")
         if [kind.shape for kind in kinds] != [row.shape for row in rows]:
-            raise InvalidUsageError("types must have the shape of ids")
+            raise InvalidUsageError("types must have a row for each row of ids, of the same length")
         for number, row in enumerate(kinds):
             if not np.isin(row, range(self.types)).all():
                 raise InvalidUsageError(f"types[{number}] must be from 0 to {self.types - 1}")
@@ -155,7 +155,7 @@ def _as_masks(mask: object, rows: list[NDArray[np.int32]]) -> list[NDArray[np.bo
     except (TypeError, ValueError):
         raise InvalidUsageError("mask must be rows of zeros and ones") from None
     if [m.shape for m in masks] != [row.shape for row in rows]:
-        raise InvalidUsageError("mask must have the shape of ids")
+        raise InvalidUsageError("mask must have a row for each row of ids, of the same length")
     for number, row in enumerate(masks):
         if row.dtype.kind not in "biu" or not np.isin(row, (0, 1)).all():
             raise InvalidUsageError(f"mask[{number}] must hold zeros and ones")

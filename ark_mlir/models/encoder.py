@@ -36,7 +36,7 @@ def build(
     pooling: Pooling = "mean",
     normalize: bool = True,
 ) -> Program:
-    """Builds the encoder for `batch` prompts of up to `length` tokens.
+    """Builds the encoder for `batch` prompts of at most `length` tokens.
 
     The inputs have the shape ``[batch, length]``: ``ids`` int32, ``mask`` bool (true for tokens),
     and ``types`` int32, the number of the token's sentence in a pair, if the encoder has token
@@ -227,6 +227,10 @@ def load(
             of the folder's files for sentence-transformers, else ``mean``.
         normalize: True scales vectors to length one. By default the setting in these files, else
             True.
+
+    Raises InvalidUsageError if an entry of the configuration, a tensor or an option is invalid, and
+    UnsupportedError if the files for sentence-transformers name a pooling or a layer that ark
+    lacks.
     """
     if pooling is None or normalize is None:
         files = EmbeddingFiles.read(os.fspath(folder))
@@ -242,7 +246,9 @@ def load(
         known = ", ".join(get_args(Pooling))
         raise InvalidUsageError(f"pooling must be one of {known}, not {pooling!r}")
     if pooling == "pooler" and sizes.kind not in _WITH_POOLER:
-        raise InvalidUsageError(f"pooling pooler: models of type {sizes.kind} have no pooler")
+        raise InvalidUsageError(
+            f"pooling must not be 'pooler': models of type {sizes.kind} have no pooler"
+        )
     if as_count(length, "length") > sizes.most_tokens:
         raise config.error(f"length {length} exceeds the model's {sizes.most_tokens} positions")
     program = build(sizes, as_count(batch, "batch"), length, dtype, pooling, bool(normalize))

@@ -18,8 +18,8 @@ class EncoderNames:
     """The names of an encoder's tensors, without ``.weight`` and ``.bias``.
 
     Attributes:
-        words, positions, types, first_norm: tensors of the embeddings; None for those that the
-            type does not have.
+        words, positions, types, first_norm: tensors of the embeddings; None for a tensor that the
+            type lacks.
         layers: the name of the list of layers; the names of a layer's tensors follow below.
         query, key, value, qkv: weights of queries, keys and values, or one that has the rows of all
             three.
@@ -125,7 +125,7 @@ class EncoderConfig:
         rope, local: rotary positions of layers that attend to all tokens, and of those with a
             window; None if there are none.
         window: greatest distance of tokens that see each other in layers with a window.
-        windowed: for each layer, True if it has the window; repeats from its start.
+        windowed: for each layer, True if it has the window; a shorter tuple repeats.
         other_names: the names in other files of the type.
         kind: the name of the program.
 
@@ -344,7 +344,7 @@ def _read(config: Config) -> EncoderConfig:
     if hidden % heads:
         raise config.error(f"hidden size {hidden} is not a multiple of {heads} heads")
     if config.word("position_embedding_type", "absolute") != "absolute":
-        raise config.error("only absolute position embeddings are supported")
+        raise config.error("'position_embedding_type' must be 'absolute'; ark supports no other")
     config.plain("head_dim", hidden // heads)
     for name, value in family.fields.items():
         sizes[name] = value(config) if callable(value) else value
@@ -355,5 +355,7 @@ def _read(config: Config) -> EncoderConfig:
     config.check_known(family.harmless)
     result = EncoderConfig(**sizes)
     if result.most_tokens < 1:
-        raise config.error(f"{result.positions} positions leave none after that of padding")
+        raise config.error(
+            f"{result.positions} positions leave no position after the {result.offset} of padding"
+        )
     return result

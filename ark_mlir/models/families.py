@@ -24,7 +24,7 @@ __all__ = ["FAMILIES", "Family", "read_decoder"]
 Read = Callable[[Config], Any]
 
 # More layers than any model has; a damaged file may claim 2^31.
-_MOST_LAYERS = 4096
+_MAX_LAYERS = 4096
 _LAYER_TYPES = ("full_attention", "sliding_attention")
 
 
@@ -128,9 +128,9 @@ def _upper(config: Config) -> tuple[bool, ...]:
     layers, first = config.count("num_hidden_layers"), config.natural("max_window_layers", 28)
     if first >= layers:
         return (False,)
-    if first > _MOST_LAYERS:
-        raise config.error(f"'max_window_layers' is {first}; the limit is {_MOST_LAYERS}")
-    return (*[False] * first, *[True] * (min(layers, _MOST_LAYERS) - first))
+    if first > _MAX_LAYERS:
+        raise config.error(f"'max_window_layers' is {first}; the limit is {_MAX_LAYERS}")
+    return (*[False] * first, *[True] * (min(layers, _MAX_LAYERS) - first))
 
 
 def _experts(config: Config) -> Experts | None:
@@ -156,7 +156,7 @@ _GEMMA2: dict[str, Any] = {
     "score_cap": _optional_number("attn_logit_softcapping"),
     "logit_cap": _optional_number("final_logit_softcapping"),
 }
-# A type of cache in transformers, and attention to later tokens, which no decoder here has.
+# Attention to later tokens, which no decoder of ark has.
 _OF_GEMMA = {"use_bidirectional_attention": (False,)}
 _OLMO2: dict[str, Any] = {**_BIASES, "names": tensor_names.OLMO2, "whole_qk_norm": True}
 
@@ -350,7 +350,7 @@ def _read_windows(config: Config, family: Family) -> dict[str, Any]:
 
 
 def _refuse_windows(config: Config, layers: int) -> None:
-    """Raises an error if a layer has a sliding window, which the type does not have elsewhere."""
+    """Raises an error if a layer has a sliding window; models of this type have none."""
     config.plain("use_sliding_window", False)
     off = config.entries.get("use_sliding_window") is False
     for key in ("sliding_window", "max_window_layers"):

@@ -35,7 +35,7 @@ __all__ = ["Choice", "GenerativeModel", "Sizes", "Timing", "read_ends"]
 _GENERATION = "generation_config.json"
 
 
-# The length of a launch of a stream: short enough for a reader, and long beside its overhead.
+# The duration of a launch of a stream: short for a reader, and much longer than its overhead.
 _LAUNCH_SECONDS = 0.03
 _RANKS_BURST = 4
 
@@ -66,8 +66,8 @@ class Timing:
     Attributes:
         prompt: number of tokens of the prompt.
         prompt_seconds: seconds until the first new token.
-        tokens: number of new tokens after the first.
-        seconds: seconds for the new tokens after the first.
+        tokens: number of new tokens after the first one.
+        seconds: seconds for the new tokens after the first one.
     """
 
     prompt: int
@@ -116,7 +116,7 @@ class GenerativeModel(Model):
         self._samples = sizes.sampling
         # A generation is several runs on one set of states, which no other call may interrupt.
         self._generating = threading.Lock()
-        # The thread that has begun a stream which is still open.
+        # The thread with an open stream.
         self._streaming: int | None = None
 
     @overload
@@ -140,8 +140,8 @@ class GenerativeModel(Model):
             choice: keywords of :class:`Choice`: ``stop``, ``temperature``, ``top_k``, ``top_p``,
                 ``seed`` and ``reference``.
 
-        Returns the new text of a text or a conversation, and the list of new tokens of tokens; a
-        list includes the token that ended it, a text does not include the stop string. Raises
+        Returns a text for a text or a conversation, and a list of tokens for tokens. The list
+        includes the token that ended it; the text does not include the stop string. Raises
         InvalidUsageError if the prompt is empty, a token is not in the vocabulary, prompt and new
         tokens exceed :attr:`max_length`, an option is invalid, or the model is not compiled.
         Raises UnsupportedError if a package is missing. Calls from several threads run one after
@@ -289,7 +289,7 @@ class GenerativeModel(Model):
         seconds, made, burst = 0.0, 1, 1
         yield int(run.state("tokens")[0, size - 1])
         while made < count and not run.state("done"):
-            # Ranks that are processes must all run the same launches.
+            # If each rank is a process, all processes must run the same launches.
             burst = min(burst if not self.ranks else _RANKS_BURST, count - made)
             start = time.perf_counter()
             run("decode", request.inputs, burst)
@@ -354,7 +354,7 @@ class GenerativeModel(Model):
         chosen = self.ends if tokens is None else tokens
         (row,) = as_tokens([np.atleast_1d(np.asarray(chosen))], self.vocabulary, "stop")
         if row.size > MAX_ENDS:
-            raise InvalidUsageError(f"{row.size} stop tokens; the limit is {MAX_ENDS}")
+            raise InvalidUsageError(f"stop has {row.size} tokens; the limit is {MAX_ENDS}")
         ends = np.full(MAX_ENDS, -1, np.int32)
         ends[: row.size] = row
         return ends
@@ -366,7 +366,8 @@ class GenerativeModel(Model):
             return arrays
         if arrays["temperature"] > 0:
             raise InvalidUsageError(
-                "this model supports greedy decoding only; load it with sampling=True"
+                f"temperature {temperature} needs sampling; load the model with sampling=True, or "
+                "pass temperature=0"
             )
         return {}
 

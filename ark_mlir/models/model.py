@@ -33,9 +33,9 @@ class Model:
         name: the model's folder.
         programs: programs by name, such as ``embed``, or ``prefill`` and ``decode``.
         parameters: arrays by parameter name, mapped from the model's files if the dtype is equal.
-        ranks: if several ranks share the model, the programs of the ranks by name; only that of
-            this rank if each rank is a process. `programs` then has equivalent programs for one
-            device.
+        ranks: if several ranks share the model, the list of the programs of the ranks by name. If
+            each rank is a process, a list has only the program of this rank. `programs` has
+            equivalent programs for one device.
         executables: the compiled programs, after :meth:`compile`.
 
     Example:
@@ -147,7 +147,7 @@ class Model:
         ['bert']
         """
         if name not in self.executables:
-            raise InvalidUsageError("call compile(target) before running the model")
+            raise InvalidUsageError("the model is not compiled; call compile(target) first")
         return self.executables[name]
 
     def __repr__(self) -> str:

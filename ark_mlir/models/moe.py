@@ -30,8 +30,8 @@ from .weights import Arrays
 
 __all__ = ["Experts", "build_mlp", "read_experts", "stack_experts"]
 
-# With fewer rows per expert on average, rows are not sorted by expert.
-_LEAST_ROWS = 2
+# With fewer rows per expert on average, the rows are not sorted by expert.
+_MIN_ROWS = 2
 _PROJECTIONS = ("gate_proj", "up_proj", "down_proj")
 
 
@@ -173,8 +173,8 @@ def stack_experts(experts: Experts, layers: int, tensors: Arrays, where: str) ->
             for name, array in zip(parts, arrays, strict=True):
                 if (array.shape, array.dtype) != (arrays[0].shape, arrays[0].dtype):
                     raise InvalidUsageError(
-                        f"tensor {name!r} is {array.dtype} {list(array.shape)}, that of expert 0 "
-                        f"is {arrays[0].dtype} {list(arrays[0].shape)}",
+                        f"tensor {name!r} is {array.dtype} {list(array.shape)}, but the tensor of "
+                        f"expert 0 is {arrays[0].dtype} {list(arrays[0].shape)}",
                         location=where,
                     )
             result[f"{prefix}.mlp.experts.{ours}.weight"] = np.stack(arrays)
@@ -185,7 +185,8 @@ def _require(names: Iterable[str], tensors: Arrays, where: str) -> None:
     for name in names:
         if name not in tensors:
             raise InvalidUsageError(
-                f"the weights lack {name}; is the model type right?", location=where
+                f"the weights lack {name}, which the model type in config.json requires",
+                location=where,
             )
 
 
@@ -245,7 +246,7 @@ def build_mlp(graph: Graph, experts: Experts, x: Tensor, name: str) -> Tensor:
         )
     ]
     pairs = tokens * experts.experts_per_token
-    if pairs < _LEAST_ROWS * experts.num_experts:
+    if pairs < _MIN_ROWS * experts.num_experts:
         parts = _by_pair(x, tables, chosen, name)
     else:
         parts = _by_expert(x, tables, chosen, name)
@@ -299,7 +300,7 @@ def _by_expert(x: Tensor, tables: list[Tensor], chosen: Tensor, name: str) -> Te
     number = ark.arange(pairs)
     owner = ark.reshape(chosen, (pairs,))
     # Keys are unique, with the expert in the upper digits. The position of a pair in the order is
-    # the number of keys that are less than its own.
+    # the number of lesser keys.
     key = ark.add(ark.mul(owner, pairs), number, name=f"{name}.key")
     lesser = ark.less(ark.reshape(key, (1, pairs)), ark.reshape(key, (pairs, 1)))
     position = ark.reduce_sum(ark.cast(lesser, int32), 1, keepdims=False, name=f"{name}.position")

@@ -1,4 +1,4 @@
-"""Requests of a generation: their options, and how they are checked."""
+"""Requests of a generation: their options, and the checks of these."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ class Choice(TypedDict, total=False):
     """Keywords of :meth:`GenerativeModel.generate` and :meth:`GenerativeModel.stream`.
 
     Attributes:
-        stop: a token or several tokens that end the text, or texts, which may be among them. By
-            default :attr:`GenerativeModel.ends`, also beside texts; ``()`` for none.
+        stop: a token, a stop string, or a list of both, which end the answer. Tokens replace those
+            of :attr:`GenerativeModel.ends`, which apply if `stop` is None or has strings only;
+            ``()`` means no token.
         temperature: 0 is greedy decoding. Above 0, tokens are sampled from logits divided by the
             temperature; the model must be loaded with ``sampling=True``.
         top_k: top-k sampling: the number of most probable tokens to keep; 0 keeps all.
-        top_p: nucleus sampling: the cumulative probability, as a share of that of the `top_k`
-            tokens, up to which the most probable tokens are kept; 1.0 keeps all.
+        top_p: nucleus sampling: the cumulative probability, relative to that of the `top_k` tokens,
+            up to which the most probable tokens are kept; 1.0 keeps all.
         seed: random seed; equal seeds give equal tokens (:mod:`ark_mlir.models.sampling`).
         reference: True computes with the float64 interpreter instead of the compiled programs.
 

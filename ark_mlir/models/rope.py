@@ -76,7 +76,7 @@ class RopeScaling:
 
 @dataclass(frozen=True)
 class YarnScaling:
-    """YaRN: Llama 3's scaling, with a blend that is linear in the index of the pair.
+    """YaRN (Peng et al., 2023): Llama 3's scaling, with a blend linear in the index of the pair.
 
     Attributes:
         fast, slow: rotations within the original context at both ends of the blend.
@@ -113,7 +113,7 @@ class YarnScaling:
 
 @dataclass(frozen=True)
 class LongScaling:
-    """LongRoPE: divides each frequency by a number of its own.
+    """LongRoPE (Ding et al., 2024): divides each frequency by another number.
 
     A program whose sequences may be longer than `original` uses the divisors `long` for all of
     them, and any other program those in `short`. transformers chooses by the length of each

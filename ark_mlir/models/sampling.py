@@ -17,10 +17,10 @@ from ..frontend import Tensor
 
 __all__ = ["draw"]
 
-# At lower temperatures, sampling always selects the most probable token.
-_COLDEST = 1e-6
+# Below this temperature, sampling selects the most probable token.
+_MIN_TEMPERATURE = 1e-6
 _BITS = 23
-_NEVER = -3e38
+_EXCLUDED = -3e38
 
 
 def draw(logits: Tensor, position: Tensor) -> Tensor:
@@ -32,11 +32,11 @@ def draw(logits: Tensor, position: Tensor) -> Tensor:
     temperature = ark.input("temperature", (), fp32)
     top_p = ark.input("top_p", (), fp32)
     top_k = ark.scalar("top_k", int32)
-    scaled = ark.div(logits, ark.maximum(temperature, _COLDEST), name="scaled")
+    scaled = ark.div(logits, ark.maximum(temperature, _MIN_TEMPERATURE), name="scaled")
     probabilities = ark.softmax(scaled, name="probabilities")
     least = ark.top_threshold(probabilities, top_k, top_p, name="least")
     drawn = ark.add(scaled, _noise(logits.shape, position), name="drawn")
-    drawn = ark.where(probabilities >= least, drawn, ark.full((), _NEVER, fp32), name="drawn")
+    drawn = ark.where(probabilities >= least, drawn, ark.full((), _EXCLUDED, fp32), name="drawn")
     scores = ark.where(temperature > 0.0, drawn, logits, name="scores")
     return ark.argmax(scores, -1, name="token")
 

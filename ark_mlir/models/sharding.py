@@ -1,4 +1,4 @@
-"""Tensor parallelism of decoders.
+"""Tensor parallelism of decoders, as that of Megatron-LM (Shoeybi et al., 2019).
 
 Attention heads, the inner columns of the MLP and the rows of the vocabulary head are divided among
 the ranks; each rank has all norms and the whole table of embeddings. If the head is tied to the
@@ -8,7 +8,8 @@ table, it reads its rows of the table.
 adds: two in each layer. It adds in fp32 in order of rank, and rounds once; the ring algorithm
 begins with the rank after the one that keeps the part. All ranks get the same bits.
 
-A program that reads many tokens at once can also divide the tokens (*sequence parallelism*).
+A program that reads many tokens at once can also divide the tokens (*sequence parallelism*,
+Korthikanti et al., 2022).
 Between two products, each rank adds and normalizes its rows of the hidden states only. A
 ``reduce_scatter`` takes the place of the ``all_reduce``, and an ``all_gather`` after the norm gives
 all rows to the next product. Both together move as many bytes as the ``all_reduce``, and the sums
@@ -41,11 +42,11 @@ if TYPE_CHECKING:
     from ..typing import Inputs
     from .weights import Arrays
 
-__all__ = ["ALONE", "Replicas", "Shard"]
+__all__ = ["SINGLE", "Replicas", "Shard"]
 
 # Layers with divided inputs, whose results are partial sums.
 _PARTIAL = ("o_proj", "down_proj")
-_LEAST, _MOST = int32.integer_range
+_INT32_MIN, _INT32_MAX = int32.integer_range
 
 
 @dataclass(frozen=True)
@@ -62,9 +63,9 @@ class Shard:
 
     @classmethod
     def of(cls, program: Program) -> Shard:
-        """Returns the part that the rank of a program has."""
+        """Returns the shard of the rank of a program."""
         if program.rank is None or program.world_size is None:
-            return ALONE
+            return SINGLE
         return cls(program.rank, program.world_size)
 
     def program(self, name: str) -> Program:
@@ -86,7 +87,7 @@ class Shard:
         return ark.reduce_scatter(product, 0, name=f"{layer}.sum")
 
     def rows(self, x: Tensor) -> Tensor:
-        """Returns this rank's rows of `x`, whose number the ranks must divide."""
+        """Returns this rank's rows of `x`; the number of rows is a multiple of that of ranks."""
         if self.size == 1:
             return x
         interval = self.interval(x.shape[0])
@@ -94,7 +95,7 @@ class Shard:
         return ark.slice(x, (interval.start, *[0] * (x.ndim - 1)), stops, name="rows")
 
     def all_rows(self, x: Tensor, name: str) -> Tensor:
-        """Returns the rows of all ranks, of which `x` has this rank's."""
+        """Returns the rows of all ranks; `x` has the rows of this rank."""
         return x if self.size == 1 else ark.all_gather(x, 0, name=f"{name}.rows")
 
     def interval(self, whole: int, extent: int | None = None) -> range:
@@ -166,14 +167,14 @@ class Shard:
         }
 
 
-ALONE = Shard()
+SINGLE = Shard()
 
 
 def _order(values: Tensor) -> Tensor:
     """Maps fp32 to int32 in the same order; NaN is the largest, and zeros are equal."""
     bits = ark.bitcast(values, int32)
-    order = ark.where(ark.less(bits, 0), ark.sub(_LEAST, bits), bits, name="order")
-    return ark.where(ark.equal(values, values), order, _MOST, name="order")
+    order = ark.where(ark.less(bits, 0), ark.sub(_INT32_MIN, bits), bits, name="order")
+    return ark.where(ark.equal(values, values), order, _INT32_MAX, name="order")
 
 
 class Replicas(World):
@@ -192,7 +193,7 @@ class Replicas(World):
 
     @property
     def states(self) -> Mapping[str, NDArray[Any]]:
-        """The states of all ranks; a state without a rank in its name is that of rank 0."""
+        """Returns the states of all ranks; a name without a rank means the state of rank 0."""
         return _FirstStates(super().states)
 
 

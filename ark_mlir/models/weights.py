@@ -112,7 +112,7 @@ def check_layers(
     found = {match[1] for match in matches if match}
     if not found:
         raise InvalidUsageError(
-            f"the weights lack {prefixes[0]}0; is the model type right?",
+            f"the weights lack {prefixes[0]}0, which the model type in config.json requires",
             location=os.path.dirname(config.path),
         )
     count = config.count(key)
@@ -169,7 +169,8 @@ def assign(
     if missing:
         more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
         raise InvalidUsageError(
-            f"the weights lack {', '.join(missing[:3])}{more}; is the model type right?",
+            f"the weights lack {', '.join(missing[:3])}{more}, which the model type in config.json "
+            "requires",
             location=where,
         )
     return {

@@ -1,7 +1,7 @@
 """Optimizers, learning-rate schedules and gradient utilities, as ops of a program.
 
-Everything here runs in the kernel: weights, moments, counters and loss scales are states, and a
-training step of several thousand iterations needs no host between them.
+The kernel executes these ops: weights, moments, counters and loss scales are states, so that
+thousands of training steps need no host between them.
 
 >>> with ark.Program("step") as program:
 ...     given, w = ark.input("given", (4, 64)), ark.state("w", (64,), init=1.0)

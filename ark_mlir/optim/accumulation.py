@@ -26,7 +26,8 @@ def accumulate(
         steps: the number of iterations, at least one.
         name: prefix of the names of the states ``<name>.count`` and ``<name>.<number>``.
 
-    Raises InvalidUsageError if `gradients` are no tensors of floats, or `steps` is not positive.
+    Raises InvalidUsageError if `gradients` is not a list of tensors of floats, `steps` is not
+    positive, or a state of the program has one of these names.
 
     Example:
         >>> w = ark.state("w", (4, 64))

@@ -14,7 +14,7 @@ __all__ = ["AdamW"]
 
 
 class AdamW(Optimizer):
-    """Adam with decoupled weight decay, as ``torch.optim.AdamW``.
+    """Adam with decoupled weight decay (Loshchilov and Hutter, 2019), as ``torch.optim.AdamW``.
 
     Args:
         weights: states of floats, such as those of ``ark.trainable``.
@@ -53,7 +53,7 @@ class AdamW(Optimizer):
             raise invalid(f"betas must be two numbers, not {betas!r}", self._op)
         self._betas = [as_number(b, f"betas[{i}]", self._op, 0.0, 1.0) for i, b in enumerate(betas)]
         if max(self._betas) == 1:
-            raise invalid("betas must be below 1", self._op)
+            raise invalid(f"betas must be below 1, not {betas!r}", self._op)
         self._eps = as_number(eps, "eps", self._op)
         self._decay = as_number(weight_decay, "weight_decay", self._op)
         self._means, self._squares = self._moments("mean"), self._moments("square")

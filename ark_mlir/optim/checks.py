@@ -32,15 +32,15 @@ def as_number(
 
 
 def as_floats(values: Sequence[Tensor], label: str, op: str) -> list[Tensor]:
-    """Returns a list of tensors of floats; raises InvalidUsageError if it is none."""
+    """Returns a list of tensors of floats; raises InvalidUsageError on other values."""
     if isinstance(values, Tensor) or not isinstance(values, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise invalid(f"{label} must be a list of tensors", op)
+        raise invalid(f"{label} must be a list of tensors, not {values!r}", op)
     tensors = list(values)
     if not tensors:
-        raise invalid(f"{label} is empty", op)
+        raise invalid(f"{label} is empty; pass at least one tensor", op)
     for number, tensor in enumerate(tensors):
         if not isinstance(tensor, Tensor) or not tensor.dtype.is_float:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise invalid(f"{label}[{number}] is not a tensor of floats", op)
+            raise invalid(f"{label}[{number}] must be a tensor of floats, not {tensor!r}", op)
     return tensors
 
 

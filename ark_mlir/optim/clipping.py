@@ -25,7 +25,8 @@ def clip_by_global_norm(
         gradients: tensors of floats, of any shapes.
         max_norm: a positive number.
 
-    Raises InvalidUsageError if `gradients` are no tensors of floats, or `max_norm` is not positive.
+    Raises InvalidUsageError if `gradients` is not a list of tensors of floats, or `max_norm` is not
+    positive and finite.
 
     Example:
         >>> slopes, norm = ark.optim.clip_by_global_norm([a, b], 1.0)

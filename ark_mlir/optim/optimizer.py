@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from .. import frontend as ark
 from ..dtypes import bool_, fp32, int32
 from ..frontend import Tensor
+from ..units import counted
 from .checks import as_floats, as_number, as_state_name, invalid, store, widened
 
 __all__ = ["LearningRate", "Optimizer"]
@@ -15,7 +16,7 @@ LearningRate = float | Tensor | Callable[[Tensor], Tensor]
 
 
 class Optimizer:
-    """The base class of optimizers, which has no rule of its own.
+    """The base class of optimizers; each subclass has the rule of an update.
 
     Attributes:
         weights: the states that the optimizer updates.
@@ -38,7 +39,8 @@ class Optimizer:
                 )
         names = [weight.state.name for weight in self.weights if weight.state is not None]
         if len(set(names)) != len(names):
-            raise invalid("a state is among the weights twice", self._op)
+            twice = next(name for name in names if names.count(name) > 1)
+            raise invalid(f"the state {twice!r} is among the weights twice", self._op)
         self._name = as_state_name(name, self._op)
         self._names = names
         if not callable(lr) and not isinstance(lr, Tensor):
@@ -49,32 +51,37 @@ class Optimizer:
         self.count = ark.state(f"{self._name}.step", (), int32)
 
     def step(self, gradients: Sequence[Tensor], skip: Tensor | None = None) -> None:
-        """Updates the weights, and the optimizer's own states, once.
+        """Updates the weights, and the states of the optimizer, once.
 
         Args:
             gradients: a tensor for each weight, of its shape, of floats.
             skip: a bool scalar; if it is true at run time, no state changes.
 
-        Raises InvalidUsageError if numbers, shapes or dtypes do not fit.
+        Raises InvalidUsageError if the number of gradients, a shape or a dtype does not fit, or
+        `skip` is not a bool scalar.
 
         >>> w = ark.state("w", (4, 64))
         >>> ark.optim.SGD([w], lr=0.1).step([x])
         """
         slopes = as_floats(gradients, "gradients", self._op)
         if len(slopes) != len(self.weights):
-            raise invalid(f"{len(slopes)} gradients for {len(self.weights)} weights", self._op)
+            raise invalid(
+                f"gradients has {len(slopes)} tensors for {counted(len(self.weights), 'weight')}; "
+                "pass one for each weight",
+                self._op,
+            )
         for number, (weight, slope) in enumerate(zip(self.weights, slopes, strict=True)):
             if weight.shape != slope.shape:
                 raise invalid(
-                    f"gradients[{number}] has shape {list(slope.shape)}, the weight "
-                    f"{weight.name!r} {list(weight.shape)}",
+                    f"gradients[{number}] has shape {list(slope.shape)}, but its weight "
+                    f"{weight.name!r} has shape {list(weight.shape)}",
                     self._op,
                 )
         if skip is not None and (not isinstance(skip, Tensor) or skip.dtype is not bool_):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise invalid("skip must be a bool scalar", self._op)
+            raise invalid(f"skip must be a bool scalar, not {skip!r}", self._op)
         if skip is not None:
             if skip.size != 1:
-                raise invalid(f"skip must be a bool scalar, not {list(skip.shape)}", self._op)
+                raise invalid(f"skip must be a bool scalar, not {skip!r}", self._op)
             skip = ark.reshape(skip, ())
         rate = self._rate()
         self._apply([widened(slope) for slope in slopes], rate, skip)
@@ -86,13 +93,13 @@ class Optimizer:
         if callable(lr):
             lr = lr(self.count)
             if not isinstance(lr, Tensor) or lr.size != 1 or not lr.dtype.is_float:  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise invalid("the function lr must return a float scalar", self._op)
+                raise invalid(f"the function lr must return a float scalar, not {lr!r}", self._op)
         if isinstance(lr, Tensor):
             return ark.reshape(widened(lr), ())
         return ark.constant(lr, fp32)
 
     def _apply(self, slopes: Sequence[Tensor], rate: Tensor, skip: Tensor | None) -> None:
-        raise NotImplementedError(f"{type(self).__name__} has no rule")
+        raise NotImplementedError(f"{type(self).__name__} defines no _apply")
 
     def _moments(self, moment: str) -> list[Tensor]:
         """Returns an fp32 state of zeros for each weight, ``<name>.<moment>.<weight>``."""

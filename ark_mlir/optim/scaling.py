@@ -18,7 +18,8 @@ class LossScaler:
     """A factor of the loss that keeps the gradients in the range of their type.
 
     The factor grows after a number of steps without an overflow, and shrinks after an overflow, as
-    that of ``torch.amp.GradScaler``. Needed for fp16; bf16 has the range of fp32.
+    that of ``torch.amp.GradScaler`` (Micikevicius et al., 2018). Gradients of fp16 need the factor;
+    bf16 has the range of fp32.
 
     Args:
         initial: the first factor.
@@ -62,11 +63,16 @@ class LossScaler:
         Args:
             loss: a tensor of floats with one element.
 
+        Raises InvalidUsageError if `loss` is another object.
+
         >>> loss = ark.reduce_sum(x, keepdims=False)
         >>> scaled = ark.optim.LossScaler().scale(loss)
         """
-        (value,) = as_floats([loss], "loss", self._op)
-        return widened(value) * self._scale
+        if not isinstance(loss, Tensor) or not loss.dtype.is_float or loss.size != 1:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise invalid(
+                f"loss must be a tensor of floats with one element, not {loss!r}", self._op
+            )
+        return widened(loss) * self._scale
 
     def unscale(self, gradients: Sequence[Tensor]) -> tuple[list[Tensor], Tensor]:
         """Returns the gradients divided by the factor, in fp32, and a flag for an overflow.
@@ -78,7 +84,7 @@ class LossScaler:
         Args:
             gradients: the gradients of the scaled loss, tensors of floats.
 
-        Raises InvalidUsageError if `gradients` are no tensors of floats.
+        Raises InvalidUsageError if `gradients` is not a list of tensors of floats.
 
         >>> slopes, overflow = ark.optim.LossScaler().unscale([a, b])
         """

@@ -23,8 +23,8 @@ def warmup_cosine(step: Tensor, peak: float, warmup: int, total: int, final: flo
         total: the number of steps after which the rate stays at `final`; above `warmup`.
         final: the last rate.
 
-    The result is an fp32 scalar. Raises InvalidUsageError if `step` is not an integer scalar, or a
-    number is out of range.
+    The result is an fp32 scalar. Raises InvalidUsageError if `step` is not an integer scalar, a
+    number is negative, `final` is above `peak`, or `total` is not above `warmup`.
 
     Example:
         >>> step = ark.state("step", (), ark.int32)
@@ -46,8 +46,8 @@ def warmup_linear(step: Tensor, peak: float, warmup: int, total: int, final: flo
         total: the number of steps after which the rate stays at `final`; above `warmup`.
         final: the last rate.
 
-    The result is an fp32 scalar. Raises InvalidUsageError if `step` is not an integer scalar, or a
-    number is out of range.
+    The result is an fp32 scalar. Raises InvalidUsageError if `step` is not an integer scalar, a
+    number is negative, `final` is above `peak`, or `total` is not above `warmup`.
 
     Example:
         >>> step = ark.state("step", (), ark.int32)
@@ -68,9 +68,9 @@ def _parts(
     """
     op = f"ark.optim.{name}"
     if not isinstance(step, Tensor) or not step.dtype.is_integer or step.dtype is bool_:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise invalid("step must be an integer scalar", op)
+        raise invalid(f"step must be an integer scalar, not {step!r}", op)
     if step.size != 1:
-        raise invalid(f"step must be an integer scalar, not {list(step.shape)}", op)
+        raise invalid(f"step must be an integer scalar, not {step!r}", op)
     top, last = as_number(peak, "peak", op), as_number(final, "final", op)
     if last > top:
         raise invalid(f"final {final!r} is above peak {peak!r}", op)

@@ -48,7 +48,7 @@ class SGD(Optimizer):
         self._nesterov = bool(nesterov)
         self._decay = as_number(weight_decay, "weight_decay", self._op)
         if self._nesterov and not self._momentum:
-            raise invalid("nesterov needs momentum", self._op)
+            raise invalid("nesterov=True needs a momentum above 0", self._op)
         self._sums = self._moments("momentum") if self._momentum else []
 
     def _apply(self, slopes: Sequence[Tensor], rate: Tensor, skip: Tensor | None) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast, overload
 import numpy as np
 
 from .. import ir
-from ..errors import InvalidUsageError, RankFailedError, a_type
+from ..errors import InvalidUsageError, RankFailedError, a_type, shorten
 from ..frontend import Program
 from ..mlir.parsing import parse_file, parse_text
 from ..paths import as_path
@@ -78,11 +78,12 @@ def evaluate(
         bound: True computes ``bounds``; only for one iteration.
         round_to_dtype: True rounds each float result to its dtype, as a compiler without fusion
             does.
-        noise: adds to each float result a random share of its op's own error bound; with `bound`,
-            see :func:`error_spread`.
+        noise: a generator; each float result gets a random part of the error bound of its op. Used
+            with `bound` by :func:`error_spread`.
 
-    Raises InvalidUsageError if names, shapes or dtypes do not match, or an index is out of range;
-    the message names the op. Raises UnsupportedError on an op that is not at the graph level.
+    Raises InvalidUsageError if names, shapes or dtypes do not match, if `iterations` is not valid,
+    or if an index is out of range; the message then names the op. Raises UnsupportedError on an op
+    that is not at the graph level.
 
     Example:
         >>> ark.reference.evaluate(program, {"x": x, "w": w}, bound=True).bounds["y"].shape
@@ -104,8 +105,10 @@ def _evaluate(
     """Implements :func:`evaluate`; a `rank` exchanges tensors with ranks in other threads."""
     module = _as_module(program)  # the op lives as long as its module does
     op = find_program(module)
-    if iterations < 1 or (bound and iterations != 1):
-        raise InvalidUsageError(f"cannot interpret {iterations} iterations, bounds of one only")
+    if iterations < 1:
+        raise InvalidUsageError(f"cannot interpret {iterations} iterations; pass at least 1")
+    if bound and iterations != 1:
+        raise InvalidUsageError(f"bound=True needs iterations=1, not {iterations}")
     arguments = signature(op)
     arrays = bind(arguments, inputs, state or {})
     stops = [argument.name for argument in arguments if argument.stops]
@@ -147,7 +150,8 @@ def _path_of(program: object) -> Path | None:
     try:
         path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise InvalidUsageError(f"cannot read it: {error}", location=str(path)) from None
+        problem = error.strerror if isinstance(error, OSError) else str(error)
+        raise InvalidUsageError(f"cannot be read: {problem}", location=str(path)) from None
     return path
 
 
@@ -219,7 +223,9 @@ def run(
     """
     if isinstance(program, (list, tuple)):
         if iterations != 1:
-            raise InvalidUsageError("programs of several ranks run for one iteration only")
+            raise InvalidUsageError(
+                f"iterations must be 1 for the programs of several ranks, not {iterations}"
+            )
         results = evaluate_ranks(program, inputs, state, round_to_dtype=round_to_dtype)  # type: ignore[arg-type]
         outputs = [result.outputs for result in results]
         return (outputs, [result.states for result in results]) if return_states else outputs
@@ -261,7 +267,8 @@ def evaluate_ranks(
             not isinstance(arrays, (list, tuple)) or len(arrays) != len(programs)
         ):
             raise InvalidUsageError(
-                f"{label} must be a list of {len(programs)} dicts, one per rank"
+                f"{label} must be a list of {len(programs)} dicts, one per rank, not "
+                f"{shorten(arrays)}"
             )
     communicator = Communicator(len(programs))
     outcomes: list[Evaluation | BaseException] = [Evaluation({}, {}, {}) for _ in programs]
@@ -273,7 +280,7 @@ def evaluate_ranks(
             outcomes[number] = _evaluate(
                 programs[number], inputs[number], given, 1, bound, round_to_dtype, rank, None
             )
-        except BaseException as error:  # handed to the caller below
+        except BaseException as error:  # the caller raises it below
             outcomes[number] = error
             communicator.barrier.abort()
 
@@ -320,7 +327,7 @@ def error_spread(
         >>> wanted = ark.reference.error_spread(program, {"x": x, "w": w})
         >>> assert (abs(y - wanted.outputs["y"]) <= wanted.bounds["y"]).all()
     """
-    # Without bounds: an index may depend on rounding by the bounds, and on no noise of this size.
+    # Without bounds: with them, an index may depend on rounding although no sample changes it.
     exact = evaluate(program, inputs, state)
     rng = np.random.default_rng(seed)
     moved = [

@@ -30,7 +30,9 @@ def bind(
     """
     for label, arrays in (("inputs", inputs), ("states", states)):
         if not isinstance(arrays, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidUsageError(f"{label} are {a_type(arrays)}; expected arrays by name")
+            raise InvalidUsageError(
+                f"{label} are {a_type(arrays)}; expected a dict of arrays by name"
+            )
     bound = {a.name: a for a in arguments if a.kind != "state"}
     held = {a.name: a for a in arguments if a.kind == "state"}
     missing = [name for name in bound if name not in inputs]
@@ -49,16 +51,20 @@ def bind(
 def _converted(argument: Declaration, value: Any) -> Array:
     array = np.asarray(value)
     if tuple(array.shape) != argument.shape:
-        raise _mismatch(argument, f"has shape {list(argument.shape)}, got {list(array.shape)}")
+        raise _mismatch(
+            argument, f"has shape {list(argument.shape)}, but its array has {list(array.shape)}"
+        )
     dtype = argument.dtype
     if dtype.is_float:
         if array.dtype.kind not in "biuf" and from_numpy(array.dtype) is None:
-            raise _mismatch(argument, f"is {dtype}, got {array.dtype}")
+            raise _mismatch(argument, f"is {dtype}, but its array is {array.dtype}")
         # float64 is not rounded, so that states of an earlier run keep their values.
         return array.astype(np.float64)
     converted = array.astype(dtype.numpy)
     if array.dtype.kind not in "biuf" or not np.array_equal(converted, array):
-        raise _mismatch(argument, f"is {dtype}, got {array.dtype} with values it cannot hold")
+        raise _mismatch(
+            argument, f"is {dtype}, which cannot hold the values of its array of {array.dtype}"
+        )
     if argument.kind == "scalar":
         _check_scalar(argument, int(converted))
     return converted

@@ -1,9 +1,9 @@
 """Arrays with a bound on the error that an implementation may make.
 
 A :class:`Bounded` is a float64 value and optionally a bound: the largest difference of a correct
-implementation in fp32 arithmetic. The bounds are those of standard forward error analysis. With
-unit roundoff u, each operation adds ``u |y|`` and propagates the errors of its operands; a sum of n
-terms in any order adds ``n u`` times the sum of the magnitudes. Terms of second order in u are
+implementation in fp32 arithmetic. The bounds are those of forward error analysis (Higham, 2002).
+With unit roundoff u, each operation adds ``u |y|`` and propagates the errors of its operands; a sum
+of n terms in any order adds ``n u`` times the sum of the magnitudes. Terms of second order in u are
 dropped. :meth:`Bounded.rounded` adds the error of rounding a result to its dtype. Fused or wider
 intermediate results have smaller errors.
 

@@ -105,6 +105,6 @@ def recv(op: Any, machine: Machine) -> Value:
             if rank.communicator.barrier.broken:
                 break
     raise InvalidUsageError(
-        f"rank {rank.number} waits for rank {op.peer.value}, "
-        f"which does not send under tag {op.tag.value}"
+        f"rank {rank.number} waits in ark.recv for rank {op.peer.value}, which calls no "
+        f"ark.send with tag {op.tag.value}"
     )

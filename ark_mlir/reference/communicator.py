@@ -61,4 +61,7 @@ class Endpoint:
         try:
             self.communicator.barrier.wait(TIMEOUT)
         except threading.BrokenBarrierError:
-            raise RankFailedError(f"rank {self.number}: another rank failed") from None
+            raise RankFailedError(
+                f"rank {self.number}: another rank failed, or did not reach the collective within "
+                f"{TIMEOUT:g} s"
+            ) from None

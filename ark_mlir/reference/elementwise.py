@@ -113,7 +113,7 @@ def periodic(op: Any, machine: Machine) -> Bounded:
 _LEAST_NORMAL, _LEAST_EXPONENT = 2.0**-126, 87.0
 
 
-# Largest slopes of silu and gelu, rounded up.
+# The Lipschitz constants of silu and gelu below are their largest slopes, rounded up.
 @handles("silu")
 def silu_op(op: Any, machine: Machine) -> Bounded:
     """Interprets silu, whose slope is below 1.1."""
@@ -151,7 +151,7 @@ def copy(op: Any, machine: Machine) -> Value:
 
 @handles("logical_not")
 def logical_not(op: Any, machine: Machine) -> Value:
-    """Bool only."""
+    """Interprets logical_not on bools."""
     x = machine.read(op.operand)
     return x.with_data(np.logical_not(x.data), x.error)
 
@@ -247,7 +247,7 @@ def _integer_power(base: Array, exponent: Array) -> Array:
 
 @handles("logical_and", "logical_or")
 def logical(op: Any, machine: Machine) -> Value:
-    """Bool only."""
+    """Interprets logical_and and logical_or on bools."""
     a, b = machine.read(op.lhs), machine.read(op.rhs)
     function = np.logical_and if op.operation.name == "ark.logical_and" else np.logical_or
     data = np.asarray(function(a.data, b.data))

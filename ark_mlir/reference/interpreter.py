@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from .. import ir
-from ..dialects import ark as dialect  # makes the bindings hand out ops as their own classes
+from ..dialects import ark as dialect  # the import registers the classes of ark's ops
 from ..dtypes import DType, from_mlir
 from ..errors import InvalidUsageError, UnsupportedError
 from ..mlir.locations import describe
@@ -62,8 +62,8 @@ class Machine:
     Attributes:
         bound: True tracks bounds of errors.
         round_to_dtype: True rounds each float result to its dtype.
-        noise: if given, a random share of the op's own error is added to each float result, which
-            then counts as exact.
+        noise: a generator, or None. Each float result gets a random part of the error of its op,
+            and then counts as exact.
         rank: the connection to other ranks, or None.
         outputs, states: results, which `run` fills.
     """
@@ -79,8 +79,8 @@ class Machine:
     def read(self, value: ir.Value) -> Value:
         """Returns the tensor of an operand.
 
-        Raises InvalidUsageError if it has no values: it is ``%out`` of a custom op's body, whose
-        old elements nobody may read.
+        Raises InvalidUsageError if it has no values: ``%out`` in the body of a custom op, whose
+        elements are undefined.
         """
         if value not in self._values:
             raise InvalidUsageError(
@@ -179,7 +179,7 @@ class Machine:
         error = np.zeros(shape) if self.bound else None
         for vcta in np.ndindex(*grid):
             tiles = [
-                value.view(region.part(vcta)) for value, region in zip(inputs, regions, strict=True)
+                value.view(region.tile(vcta)) for value, region in zip(inputs, regions, strict=True)
             ]
             arguments = list(block.arguments)[len(grid) : -1]
             self._values.update(zip(arguments, tiles, strict=True))
@@ -206,7 +206,7 @@ def _bits(argument: Declaration, given: Mapping[str, Any]) -> Array | None:
 
 
 def find_program(module: ir.Module) -> Any:
-    """Returns the only ``ark.program`` of a module; raises InvalidUsageError if it is not alone."""
+    """Returns the ``ark.program`` of a module; raises InvalidUsageError unless it has one."""
     programs = [op for op in module.body.operations if isinstance(op, dialect.ProgramOp)]
     if len(programs) != 1:
         raise InvalidUsageError(f"expected a module with one ark.program, found {len(programs)}")

@@ -1,4 +1,4 @@
-"""The regions of custom ops: the parts of tensors that vCTAs read and write."""
+"""The regions of custom ops: the tiles of tensors that vCTAs read and write."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Region:
     """The attribute ``#ark.region``.
 
     Attributes:
-        offsets: maps the indices of a vCTA to the first element of its part.
-        sizes: extents of the part.
+        offsets: maps the indices of a vCTA to the first element of its tile.
+        sizes: extents of the tile.
     """
 
     offsets: Callable[..., tuple[int, ...]]
@@ -31,9 +31,9 @@ class Region:
 
     @classmethod
     def parse(cls, text: str) -> Region:
-        """Returns the region with a text, as MLIR prints it.
+        """Returns the region from the text that MLIR prints.
 
-        Raises InvalidUsageError if the text is another one.
+        Raises InvalidUsageError if the text has another form.
 
         Example:
             >>> Region.parse("#ark.region<(d0) -> (d0 * 16, 0), [16, 64]>").slices((1,))
@@ -48,10 +48,10 @@ class Region:
         return cls(offsets, tuple(int(size) for size in found[3].split(",") if size.strip()))
 
     def slices(self, vcta: Sequence[int]) -> tuple[slice, ...]:
-        """Returns the part of one vCTA; NumPy clips it."""
+        """Returns the slices of the tile of one vCTA; numpy clips them."""
         offsets = self.offsets(*vcta)
         return tuple(slice(at, at + n) for at, n in zip(offsets, self.sizes, strict=True))
 
-    def part(self, vcta: Sequence[int]) -> Callable[[Array], Array]:
-        """Returns the function that takes the part of one vCTA of an array."""
+    def tile(self, vcta: Sequence[int]) -> Callable[[Array], Array]:
+        """Returns a function from an array to the tile of one vCTA."""
         return lambda array: array[self.slices(vcta)]

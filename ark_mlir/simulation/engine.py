@@ -49,7 +49,7 @@ class Outcome:
     Attributes:
         spans: start and end of each instruction in ns, ``[I, 2]``.
         computed: the end of the computation of each work item, whose messages may leave later.
-        causes: for each instruction, the one that it waited for last, -1 if it never waited.
+        causes: for each instruction, the instruction that it waited for last; -1 without a wait.
         links: the links that carried messages, by name.
     """
 
@@ -60,7 +60,7 @@ class Outcome:
 
     @property
     def total(self) -> float:
-        """The end of the last instruction."""
+        """Returns the end of the last instruction in ns."""
         return float(self.spans[:, 1].max(initial=0.0))
 
 
@@ -82,11 +82,11 @@ class _Semaphore:
 
 @dataclass(frozen=True)
 class _Arrivals:
-    """The last packets of a group that a rank receives, each with its time and its sender.
+    """The last packets that a rank receives from a group, each with its time and its sender.
 
     Attributes:
-        last: the last of all.
-        last_elsewhere: the last packet from any lane except the sender of `last`.
+        last: the last packet.
+        last_elsewhere: the last packet from the lanes other than that of the sender of `last`.
     """
 
     last: tuple[float, int]
@@ -106,14 +106,14 @@ class Simulation:
         tables, manifest = bundle.tables, bundle.manifest
         self._topology = topology
         self._exchanges = exchanges
-        self._rows: list[list[int]] = tables.instructions.tolist()
+        self._entries: list[list[int]] = tables.instructions.tolist()
         self._lanes: list[list[int]] = tables.lanes.tolist()
         self._rank = rank_of_lanes(bundle)
         self._sms = manifest.target.sms
         self._durations: list[float] = durations.tolist()
         self._semaphores = [_Semaphore(each.arrivals) for each in manifest.semaphores]
         self._waiters = self._waiting_ranks()
-        count = len(self._rows)
+        count = len(self._entries)
         self._begin = [0.0] * count
         self._end = [-1.0] * count
         self._computed = [0.0] * count
@@ -121,7 +121,7 @@ class Simulation:
         self._lane_of: list[int] = tables.lane_of.tolist()
         self._next = [first for _, first, _ in self._lanes]
         self._entered = [False] * len(self._lanes)
-        # The time at which all messages of a lane have arrived, which its signals release.
+        # The time at which all messages of a lane have arrived; its next signal releases them.
         self._delivered = [0.0] * len(self._lanes)
         self._arrival: dict[tuple[int, int], float] = {}
         self._missing = [len(senders) for senders in exchanges.groups]
@@ -160,7 +160,7 @@ class Simulation:
         """Returns the ranks of the lanes that wait for each semaphore."""
         ranks: list[set[int]] = [set() for _ in self._semaphores]
         for rank, (_, first, last) in zip(self._rank, self._lanes, strict=True):
-            for code, semaphore, _, _ in self._rows[first:last]:
+            for code, semaphore, _, _ in self._entries[first:last]:
                 if code in (Opcode.WAIT, Opcode.BARRIER):
                     ranks[semaphore].add(rank)
         return [sorted(each) for each in ranks]
@@ -170,7 +170,7 @@ class Simulation:
     def _step(self, lane: int, now: float) -> None:
         """Executes the next instruction of a lane, or registers the lane where it has to wait."""
         index = self._next[lane]
-        code = self._rows[index][0]
+        code = self._entries[index][0]
         if not self._entered[lane]:
             self._begin[index] = now
         if code == Opcode.RUN:
@@ -222,7 +222,7 @@ class Simulation:
     def _received(self, lane: int, group: int) -> tuple[float, int]:
         """Returns the time at which a lane has received a group's packets, and the last sender.
 
-        A lane does not wait for packets of its own.
+        A lane does not wait for packets that it sent itself.
         """
         key = group, self._rank[lane]
         if key not in self._arrivals:
@@ -293,7 +293,7 @@ class Simulation:
     # -- semaphores --------------------------------------------------------------------------------
 
     def _signal(self, lane: int, index: int, now: float) -> None:
-        number = self._rows[index][1]
+        number = self._entries[index][1]
         semaphore, rank = self._semaphores[number], self._rank[lane]
         end = now + self._durations[index]
         for waiter in self._waiters[number]:
@@ -313,7 +313,7 @@ class Simulation:
             semaphore.waiting.clear()
 
     def _wait(self, lane: int, index: int, now: float) -> None:
-        semaphore = self._semaphores[self._rows[index][1]]
+        semaphore = self._semaphores[self._entries[index][1]]
         self._entered[lane] = True
         if semaphore.arrived < semaphore.arrivals:
             semaphore.waiting.append(lane)
@@ -330,7 +330,7 @@ class Simulation:
         self._finish(lane, index, max(ready, self._begin[index]))
 
     def _barrier(self, lane: int, index: int, now: float) -> None:
-        semaphore, rank = self._semaphores[self._rows[index][1]], self._rank[lane]
+        semaphore, rank = self._semaphores[self._entries[index][1]], self._rank[lane]
         if not self._entered[lane]:
             self._entered[lane] = True
             # The end of an iteration also releases all that the lane sent.

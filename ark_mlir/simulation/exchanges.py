@@ -34,9 +34,9 @@ class Exchanges:
 
     Attributes:
         sends: for each instruction that sends to other ranks, the bytes by rank.
-        groups: sets of work items whose task packets some work items receive, without duplicates.
-        group_of: for each work item that receives task packets, its index in `groups`. Without
-            `receipts`, there are no groups.
+        groups: distinct sets of work items whose task packets a work item receives; empty without
+            `receipts`.
+        group_of: for each work item that receives task packets, the index of its set in `groups`.
     """
 
     def __init__(self, bundle: Bundle, receipts: bool = True) -> None:
@@ -73,7 +73,7 @@ class Exchanges:
         return result
 
     def _home(self, slot: int, offset: int) -> int | None:
-        """Returns the rank whose memory holds a byte; None for a buffer, which its own rank has.
+        """Returns the rank whose memory holds a byte; None if the slot is a buffer of one rank.
 
         Each rank has an equal part of the arena and of the task packets.
         """

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_MOST_LINES = 24
-_LONGEST_NAME = 60
+_MAX_LINES = 24
+_MAX_NAME = 60
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Step:
 
     @property
     def ns(self) -> float:
-        """The duration."""
+        """Returns the duration in ns."""
         return self.end_ns - self.start_ns
 
 
@@ -64,7 +64,7 @@ class Prediction:
         topology: name of the topology.
         ranks: number of ranks.
         total_ns: time of an iteration.
-        exposed_ns: the part of it that would be saved if messages took no time.
+        exposed_ns: the time that an iteration would save if messages took no time.
         sent_bytes: bytes that ranks send to each other.
         links: the links that carry messages.
         critical_path: the steps that determine the total time, in order.
@@ -90,7 +90,7 @@ class Prediction:
 
     @property
     def error(self) -> float | None:
-        """The relative error of the prediction; None without a measurement."""
+        """Returns the relative error of the prediction; None without a measurement."""
         if self.measured_ns is None:
             return None
         return self.total_ns / self.measured_ns - 1
@@ -125,7 +125,7 @@ class Prediction:
         lines = [
             f"  {link.name:<24} {size(link.bytes):>10} {link.messages:>8,} "
             f"{100 * link.utilisation:>6.1f} %"
-            for link in busiest[:_MOST_LINES]
+            for link in busiest[:_MAX_LINES]
         ]
         return ["links: bytes, messages, utilisation", *lines, *_more(busiest)]
 
@@ -134,7 +134,7 @@ class Prediction:
         lines = [
             f"  {step.start_ns / 1e3:>10.2f} {step.ns / 1e3:>9.2f}  rank {step.rank} "
             f"{step.kind:<9} {_shortened(step.name)}"
-            for step in steps[:_MOST_LINES]
+            for step in steps[:_MAX_LINES]
         ]
         kinds = sorted({step.kind for step in self.critical_path})
         shares = (
@@ -146,7 +146,7 @@ class Prediction:
 
 
 def _joined(steps: Sequence[Step]) -> list[Step]:
-    """Returns steps of which consecutive ones of one kind, task and lane are one step."""
+    """Joins consecutive steps of one kind, task and lane to one step."""
     result: list[Step] = []
     for step in steps:
         before = result[-1] if result else None
@@ -160,8 +160,8 @@ def _joined(steps: Sequence[Step]) -> list[Step]:
 
 
 def _shortened(name: str) -> str:
-    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
+    return name if len(name) <= _MAX_NAME else f"{name[: _MAX_NAME - 1]}…"
 
 
 def _more(lines: Sequence[object]) -> list[str]:
-    return [f"  … and {len(lines) - _MOST_LINES} more"] if len(lines) > _MOST_LINES else []
+    return [f"  … and {len(lines) - _MAX_LINES} more"] if len(lines) > _MAX_LINES else []

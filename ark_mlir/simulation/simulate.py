@@ -38,8 +38,8 @@ def simulate(
     Args:
         program: a bundle or an executable; rank r is on GPU r of the topology.
         topology: a topology, the path of its file, or the name of one that ark has.
-        world: the number of ranks, as a check; None accepts any.
-        costs: measured times of tasks, of `ark profile`.
+        world: the number of ranks that the program must have; None accepts any number.
+        costs: measured times of tasks, from `ark profile`.
         measured_ns: the measured time of an iteration, for the error of the prediction.
 
     Raises:
@@ -121,13 +121,13 @@ def _links(outcome: Outcome) -> tuple[LinkUse, ...]:
 class _CriticalPath:
     """The steps from the start to the end of the last instruction.
 
-    From each instruction the path goes back to the one that it waited for last, or else to the one
-    before it in its lane.
+    From each instruction, the path goes back to the instruction that it waited for last, or else to
+    the previous instruction of its lane.
     """
 
     def __init__(self, bundle: Bundle, outcome: Outcome) -> None:
         self._manifest = bundle.manifest
-        self._rows: list[list[int]] = bundle.tables.instructions.tolist()
+        self._entries: list[list[int]] = bundle.tables.instructions.tolist()
         self._spans: list[list[float]] = outcome.spans.tolist()
         self._computed: list[float] = outcome.computed.tolist()
         self._causes: list[int] = outcome.causes.tolist()
@@ -142,7 +142,7 @@ class _CriticalPath:
         index = ends.index(max(ends)) if ends else -1
         after = ends[index] if ends else 0.0
         while index >= 0:
-            code = self._rows[index][0]
+            code = self._entries[index][0]
             waits = code in (Opcode.WAIT, Opcode.BARRIER)
             back = self._back_from_wait if waits else self._back_from_work
             index, after = back(index, after)
@@ -152,7 +152,7 @@ class _CriticalPath:
         cause = self._causes[index]
         if cause < 0:
             return self._before(index), self._spans[index][0]
-        at_barrier = self._rows[cause][0] == Opcode.BARRIER
+        at_barrier = self._entries[cause][0] == Opcode.BARRIER
         # A lane arrives at a barrier, and signals to another rank, at the start of the instruction.
         at_begin = at_barrier or self._rank_of(cause) != self._rank_of(index)
         sent = min(self._spans[cause][0 if at_begin else 1], after)
@@ -161,7 +161,7 @@ class _CriticalPath:
 
     def _back_from_work(self, index: int, after: float) -> tuple[int, float]:
         begin, end = self._spans[index][0], min(self._spans[index][1], after)
-        if self._rows[index][0] == Opcode.RUN:
+        if self._entries[index][0] == Opcode.RUN:
             computed = self._computed[index]
             self._add("send", index, index, max(computed, begin), end)
             self._add("compute", index, index, begin, min(computed, end))
@@ -188,7 +188,7 @@ class _CriticalPath:
         return index - 1 if index > self._first[self._lane_of[index]] else -1
 
     def _name(self, index: int) -> str:
-        code, subject = self._rows[index][:2]
+        code, subject = self._entries[index][:2]
         if code in (Opcode.RUN, Opcode.PREFETCH):
             return self._manifest.tasks[subject].name
         return "stop" if code == Opcode.STOP else self._manifest.semaphores[subject].name

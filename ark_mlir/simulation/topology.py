@@ -1,7 +1,8 @@
 """Topologies: the links between the GPUs of a world, and their speed.
 
 A topology is a JSON file, which docs/how-to/simulating.md describes. The figures of a topology are
-those of the model LogGP, for each link and for each path of several links.
+those of the model LogGP (Alexandrov, Ionescu, Schauser and Scheiman, 1995), for each link and for
+each path of several links.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from ..paths import as_path
 FORMAT = 1
 SUFFIX = ".json"
 
-# The owners of a link. Messages share a link if they have the same source GPU, and so on.
+# The owners of a link. Messages share a link if they have the same owner, such as the source GPU.
 OWNERS = ("source-gpu", "target-gpu", "source-host", "target-host", "pair", "rail", "world")
 # The relations of two GPUs, from the nearest to the farthest.
 RELATIONS = ("host", "rail", "world")
@@ -106,7 +107,7 @@ class Topology:
         """Reads a topology from `path`: a file, or the name of one of ark's topologies.
 
         Raises:
-            InvalidUsageError: the file cannot be read, or its contents are no topology.
+            InvalidUsageError: the file cannot be read, or it is not a topology.
         """
         name = str(as_path(path, "the topology to read"))
         shipped = topologies()
@@ -119,13 +120,13 @@ class Topology:
 
     @property
     def gpus(self) -> int:
-        """The number of GPUs."""
+        """Returns the number of GPUs."""
         return self.hosts * self.gpus_per_host
 
     def path(self, source: int, target: int) -> Route:
         """Returns the path from GPU `source` to GPU `target`.
 
-        Raises InvalidUsageError if there is none.
+        Raises InvalidUsageError if the topology has no such path.
         """
         relation = self._relation(source, target)
         if relation not in self.paths:
@@ -138,7 +139,7 @@ class Topology:
     def link_names(self, source: int, target: int) -> list[str]:
         """Returns the names of the links from GPU `source` to GPU `target`.
 
-        A name is such as ``nic-out of GPU 3``.
+        Example of a name: ``nic-out of GPU 3``.
         """
         return [
             f"{link} of {self._owner(self.links[link].owner, source, target)}"

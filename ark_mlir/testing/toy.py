@@ -40,7 +40,7 @@ BODIES: dict[str, tuple[tuple[str, str, int | None], ...]] = {
     "align": (("write", "int64", None), ("read", "uint8", None)),
     "nothing": (),
 }
-# The input that every vCTA of `gather` reads.
+# The number of elements of the input that every vCTA of `gather` reads.
 _GATHERED = 8 * 16
 _SPARE_OPERANDS = 4
 
@@ -332,7 +332,7 @@ def compiler() -> str:
     for name in ("cc", "gcc", "clang", "clang-22"):
         if path := shutil.which(name):
             return path
-    raise RuntimeError("no C compiler: cc, gcc or clang has to be in PATH")
+    raise RuntimeError("no C compiler; install cc, gcc or clang, and add it to PATH")
 
 
 @functools.cache

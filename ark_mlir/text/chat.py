@@ -16,7 +16,7 @@ __all__ = ["ChatTemplate"]
 
 _TEMPLATE = "chat_template.jinja"
 _CONFIG = "tokenizer_config.json"
-# Entries of the configuration with special tokens, which templates use by these names.
+# Entries of the configuration with special tokens; templates use these names.
 _TOKENS = ("bos_token", "eos_token", "pad_token", "unk_token", "sep_token", "cls_token")
 
 
@@ -80,7 +80,7 @@ class ChatTemplate:
                     **self._tokens,
                 )
             )
-        # A template may also fail as any Python code does.
+        # A template may raise the errors of Python's operators and methods, too.
         except (self._errors, TypeError, ValueError, KeyError, AttributeError) as error:
             raise InvalidUsageError(f"chat template: {error}", location=self._where) from None
 

@@ -84,7 +84,7 @@ class EmbeddingFiles:
             return ""
         if chosen not in self.prompts:
             known = ", ".join(self.prompts) or "none"
-            raise InvalidUsageError(f"the model has no prompt {chosen!r}; it has {known}")
+            raise InvalidUsageError(f"the model has no prompt {chosen!r}; its prompts are {known}")
         return self.prompts[chosen]
 
 
@@ -100,7 +100,7 @@ def _read(path: Path) -> Node | None:
 
 def _pooling(config: Node | None, where: str) -> Pooling:
     if config is None:
-        raise InvalidUsageError("has no config.json", location=where)
+        raise InvalidUsageError("has no config.json, which modules.json needs", location=where)
     entries = config.mapping()
     if isinstance(entries.get("pooling_mode"), str):  # newer files
         chosen = [config["pooling_mode"].text()]

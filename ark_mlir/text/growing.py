@@ -13,8 +13,8 @@ _INCOMPLETE = "\ufffd"
 class GrowingText:
     """Converts a sequence of tokens to deltas of text, which make up its whole text.
 
-    A delta is final: it ends with a whole character, and has no begin of a stop string that a later
-    token may complete. The text ends before the first stop string.
+    A delta is final: it ends with a whole character, and not with the start of a stop string that a
+    later token may complete. The text ends before the first stop string.
 
     Args:
         decode: returns the text of tokens.
@@ -34,8 +34,8 @@ class GrowingText:
         self._decode = decode
         self._stops = [stop for stop in stops if stop]
         self._ids: list[int] = []
-        # Tokens before `_begin` are not decoded again; those before `_end` have been returned. The
-        # tokens between both are the context in which a tokenizer decodes the next ones.
+        # Tokens before `_begin` are not decoded again; the text of tokens before `_end` was
+        # returned. Tokens between both are the context in which a tokenizer decodes later tokens.
         self._begin = self._end = 0
         self._held = ""
         self.stopped = False

@@ -40,7 +40,10 @@ class Tokenizer:
             ) from None
         path = Path(folder) / _FILE
         if not path.is_file():
-            raise InvalidUsageError(f"text needs the file {_FILE}", location=folder)
+            raise InvalidUsageError(
+                f"the model folder has no {_FILE}, which text needs; pass token ids",
+                location=folder,
+            )
         self._truncating = threading.Lock()
         try:
             self._tokenizer: Any = library.Tokenizer.from_file(str(path))
@@ -55,10 +58,10 @@ class Tokenizer:
 
         Args:
             text: the text.
-            special: True adds the special tokens that the model expects, such as the one at the
-                begin. A chat template has them in its text already.
-            length: maximum number of tokens, special ones included; the end of a longer text is
-                left out.
+            special: True adds the special tokens that the model expects, such as the first token.
+                The text of a chat template contains them already.
+            length: maximum number of tokens, including special tokens; a longer text is cut at its
+                end.
 
         Example:
             >>> Tokenizer(text_folder).encode("hello world", length=1)

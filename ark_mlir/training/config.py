@@ -129,7 +129,7 @@ class TrainingConfig:
         )
 
 
-def _part(node: Node) -> float:
+def _below_one(node: Node) -> float:
     value = float(node.number(0))
     if value >= 1:
         raise node.error(f"{value} is not below 1")
@@ -151,8 +151,8 @@ def _amount(node: Node) -> float:
 _READERS: dict[str, tuple[Callable[[Node], Any], Any]] = {
     "steps": (_size, 1000), "batch": (_size, 8), "length": (_size, 128),
     "learning_rate": (_amount, 1e-3), "final_learning_rate": (_amount, 0.0),
-    "warmup": (_natural, 0), "weight_decay": (_amount, 0.1), "beta1": (_part, 0.9),
-    "beta2": (_part, 0.99), "clip": (_amount, 1.0), "dropout": (_part, 0.0),
+    "warmup": (_natural, 0), "weight_decay": (_amount, 0.1), "beta1": (_below_one, 0.9),
+    "beta2": (_below_one, 0.99), "clip": (_amount, 1.0), "dropout": (_below_one, 0.0),
     "accumulate": (_size, 1), "checkpoint": (Node.boolean, False), "seed": (_natural, 0),
     "save_every": (_size, 500), "target": (Node.text, None),
     "dtype": (lambda node: as_dtype(node.word(_DTYPES)), as_dtype("fp32")),

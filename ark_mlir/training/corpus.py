@@ -29,6 +29,8 @@ def read_bytes(paths: Sequence[str | os.PathLike[str]]) -> NDArray[np.int32]:
         >>> ark.training.read_bytes(["corpus.txt"])
         array([97, 98, 99], dtype=int32)
     """
+    if isinstance(paths, str | os.PathLike):
+        raise InvalidUsageError(f"paths must be a list of paths, not {paths!r}")
     parts: list[bytes] = []
     for path in paths:
         file = as_path(path, "a file of text")
@@ -40,7 +42,7 @@ def read_bytes(paths: Sequence[str | os.PathLike[str]]) -> NDArray[np.int32]:
             ) from None
     joined = b"".join(parts)
     if not joined:
-        raise InvalidUsageError("the files have no text")
+        raise InvalidUsageError("paths names no file with text; pass files that are not empty")
     return np.frombuffer(joined, np.uint8).astype(np.int32)
 
 
@@ -69,7 +71,8 @@ class TokenBatches:
     def __init__(self, count: int, batch: int, length: int, seed: int = 0) -> None:
         if count < length + 1:
             raise InvalidUsageError(
-                f"a corpus of {count} tokens is shorter than a sequence of {length + 1}"
+                f"a corpus of {count} tokens is shorter than a sequence of length {length}, "
+                f"which needs {length + 1} tokens"
             )
         self._batch, self._seed = batch, seed
         self._positions = count - length

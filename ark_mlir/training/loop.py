@@ -1,4 +1,4 @@
-"""The states of a training loop: the number of the step, a batch for each step, and the losses."""
+"""The training loop of a program: the count of steps, a batch for each step, and the losses."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from ..dtypes import fp32, int32
 from ..errors import InvalidUsageError
 from ..frontend import Tensor
 from ..frontend.locations import user_frames
+from ..frontend.shapes import as_shape
 
 if TYPE_CHECKING:
     from ..typing import DTypeLike, Shape
@@ -55,7 +56,7 @@ class Loop:
         self._losses = ark.state(f"{name}.losses", (steps,), fp32)
         self._broken = ark.state(f"{name}.broken", (), int32)
         self.step = ark.copy(self._count, name=f"{name}.step")
-        self._row = self.step - self.step / steps * steps
+        self._entry = self.step - self.step / steps * steps
         self.inputs: dict[str, tuple[int, ...]] = {}
         self._ended = False
 
@@ -74,10 +75,10 @@ class Loop:
         >>> tokens.shape
         (8, 65)
         """
-        extents = tuple(int(extent) for extent in np.atleast_1d(np.asarray(shape, np.int64)))
+        extents = tuple(as_shape(shape, _OP))
         whole = ark.input(name, (self.steps, *extents), dtype)
         self.inputs[name] = extents
-        return ark.gather(whole, self._row, 0, name=f"{name}.row")
+        return ark.gather(whole, self._entry, 0, name=f"{name}.batch")
 
     def end(self, loss: Tensor) -> Tensor:
         """Records the loss of this step, and ends the launch after this step if it is not finite.
@@ -88,17 +89,17 @@ class Loop:
         Args:
             loss: a tensor of floats with one element.
 
-        Raises InvalidUsageError if `loss` is another tensor, or the loop has ended already.
+        Raises InvalidUsageError if `loss` is another object, or the method was called before.
 
         >>> broken = ark.training.Loop().end(ark.reduce_mean(x, keepdims=False))
         """
         if not isinstance(loss, Tensor) or loss.size != 1 or not loss.dtype.is_float:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise _invalid("loss must be a tensor of floats with one element")
+            raise _invalid(f"loss must be a tensor of floats with one element, not {loss!r}")
         if self._ended:
-            raise _invalid("the loop has a loss already")
+            raise _invalid("the loop has a loss already; call end once")
         self._ended = True
         value = ark.reshape(loss if loss.dtype == fp32 else ark.cast(loss, fp32), (1,))
-        ark.update(self._losses, value, (self._row,))
+        ark.update(self._losses, value, (self._entry,))
         finite = ark.less_equal(ark.abs(value), float(np.finfo(np.float32).max))
         broken = ark.logical_not(ark.reshape(finite, ()))
         ark.update(self._broken, ark.cast(broken, int32), ())

@@ -59,7 +59,7 @@ def build_step(config: TrainingConfig, corpus: int) -> Recipe:
 
     The tokens are in [0, 256); the loss is the mean cross-entropy of the next token.
 
-    Raises InvalidUsageError if the configuration does not fit together.
+    Raises InvalidUsageError if an op rejects the sizes of the configuration.
 
     Example:
         >>> entries = {"vocab_size": 256, "hidden_size": 32, "num_hidden_layers": 1,
@@ -161,7 +161,9 @@ def train(
     states = root / _STATES
     if states.exists() and not resume:
         raise InvalidUsageError(
-            "has a training already; resume it, or remove it", location=str(root)
+            f"has the states of a training, {_STATES}; pass resume=True (--resume), or another "
+            "folder",
+            location=str(root),
         )
     if resume and not states.exists():
         raise InvalidUsageError(f"has no {_STATES} to resume from", location=str(root))
@@ -169,7 +171,10 @@ def train(
     batches = TokenBatches(len(tokens), config.batch, config.length, config.seed)
     done = _steps_done(states) if resume else 0
     if done >= config.steps:
-        raise InvalidUsageError(f"all {config.steps} steps are done", location=str(root))
+        raise InvalidUsageError(
+            f"all {config.steps} steps are done; a larger number of steps continues",
+            location=str(root),
+        )
     recipe = build_step(config, len(tokens))
     states.parent.mkdir(parents=True, exist_ok=True)
     first = initial_weights(recipe.weights, config.model.layers, config.seed)

@@ -33,11 +33,15 @@ def trained_parameters(torch: Any, model: Any, optimizer: Any) -> list[Any]:
     for group in optimizer.param_groups:
         _settings(torch, optimizer, group)
     if optimizer.state:
-        raise UnsupportedError("the optimizer has taken steps already; pass a new one")
+        raise UnsupportedError(
+            "optimizer has taken steps already, and ark starts without moments; pass a new one"
+        )
     given = [p for group in optimizer.param_groups for p in group["params"] if p.requires_grad]
     known = {id(p) for p in parameters}
     if any(id(p) not in known for p in given):
-        raise InvalidUsageError("the optimizer has a parameter that is not one of the model")
+        raise InvalidUsageError(
+            "optimizer has a parameter that model.parameters() does not have; create it from model"
+        )
     return given
 
 

@@ -17,7 +17,7 @@ from typing_extensions import Self
 
 from .. import frontend as ark
 from .. import optim
-from ..errors import InvalidUsageError, a_type
+from ..errors import InvalidUsageError, a_type, shorten
 from ..frontend import Program, Tensor
 from ..pytorch.aten import Out
 from ..pytorch.importing import Importer
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["TorchBatch", "TorchTrainer", "from_torch"]
 
 TorchBatch = Mapping[str, Any]
-_WHAT = "ark.training.from_torch"
+_OP = "ark.training.from_torch"
 _MODEL = "model"  # the name of the module in the module that is exported
 
 
@@ -95,7 +95,7 @@ def from_torch(
         >>> bool(losses[-1] < losses[0])
         True
     """
-    torch = require_torch(_WHAT)
+    torch = require_torch(_OP)
     _check_arguments(torch, model, loss, example)
     weights = _Weights(model, trained_parameters(torch, model, optimizer))
     name = type(model).__name__
@@ -123,19 +123,23 @@ def from_torch(
 
 def _check_arguments(torch: Any, model: Any, loss: Any, example: Any) -> None:
     if not isinstance(model, torch.nn.Module):
-        raise InvalidUsageError(f"model is {a_type(model)}, not an nn.Module", op=_WHAT)
+        raise InvalidUsageError(f"model is {a_type(model)}, not an nn.Module", op=_OP)
     if not callable(loss):
-        raise InvalidUsageError("loss must be a function of the module and a batch", op=_WHAT)
+        raise InvalidUsageError(
+            f"loss is {a_type(loss)}; expected a function of the module and a batch", op=_OP
+        )
     if not isinstance(example, Mapping) or not example:
-        raise InvalidUsageError("example must be a dict of tensors", op=_WHAT)
+        raise InvalidUsageError(
+            f"example must be a dict of tensors that is not empty, not {shorten(example)}", op=_OP
+        )
     for name, value in example.items():
         if not isinstance(value, torch.Tensor):
-            raise InvalidUsageError(f"example[{name!r}] is {a_type(value)}, not a tensor", op=_WHAT)
+            raise InvalidUsageError(f"example[{name!r}] is {a_type(value)}, not a tensor", op=_OP)
     for name, parameter in model.named_parameters():
         if not parameter.dtype.is_floating_point:
             kind = str(parameter.dtype).removeprefix("torch.")
             raise InvalidUsageError(
-                f"parameter {name!r} is {kind}, which has no gradient; make it a buffer", op=_WHAT
+                f"parameter {name!r} is {kind}, which has no gradient; make it a buffer", op=_OP
             )
 
 
@@ -162,7 +166,7 @@ def _scalar(results: Mapping[str, Tensor]) -> Tensor:
         kinds = ", ".join(f"{tensor.dtype}{list(tensor.shape)}" for tensor in found)
         raise InvalidUsageError(
             f"loss must return one tensor of floats with one element, not {kinds or 'no tensor'}",
-            op=_WHAT,
+            op=_OP,
         )
     return found[0]
 
@@ -178,7 +182,7 @@ class _Weights:
         wanted = {id(p) for p in trained}
         self._trained = {id(p): name for name, p in model.named_parameters() if id(p) in wanted}
         if not self._trained:
-            raise InvalidUsageError("the optimizer has no parameter to train", op=_WHAT)
+            raise InvalidUsageError("the optimizer has no parameter to train", op=_OP)
         self._parameters = dict(model.named_parameters(remove_duplicate=False))
         self._held = {**dict(model.named_buffers(remove_duplicate=False)), **self._parameters}
         self._tensors: dict[int, Tensor] = {}
@@ -203,7 +207,7 @@ class _Weights:
                 raise InvalidUsageError(
                     f"the loss does not depend on the parameter {name!r}; freeze it with "
                     "requires_grad_(False)",
-                    op=_WHAT,
+                    op=_OP,
                 )
         return {key: self._tensors[key] for key in self._trained}
 
@@ -283,7 +287,9 @@ class TorchTrainer:
         (3,)
         """
         if isinstance(batches, Mapping):
-            raise InvalidUsageError("run takes a list of batches, not one batch")
+            raise InvalidUsageError(
+                "batches must be a list of batches, not one batch; pass [batch]"
+            )
         losses: list[NDArray[np.float32]] = []
         remaining = iter(batches)
         while chunk := list(itertools.islice(remaining, self._loop.steps)):
@@ -300,7 +306,7 @@ class TorchTrainer:
         >>> sorted(torch_trainer.state_dict())
         ['bias', 'weight']
         """
-        torch = require_torch(_WHAT)
+        torch = require_torch(_OP)
         arrays = self._trainer.state_arrays()
         return {
             name: torch.from_dlpack(Exporter(arrays[state]))
@@ -326,7 +332,7 @@ class TorchTrainer:
         >>> bool(loss(net, batch) < losses[-1])
         True
         """
-        torch = require_torch(_WHAT)
+        torch = require_torch(_OP)
         trained = self.state_dict()
         parameters = dict(model.named_parameters(remove_duplicate=False))
         for name, value in trained.items():
@@ -395,7 +401,7 @@ class TorchTrainer:
 
 
 def _arrays(batch: TorchBatch, step: int) -> dict[str, NDArray[Any]]:
-    """Returns a batch as arrays; raises InvalidUsageError if it has others than tensors."""
+    """Returns a batch as arrays; raises InvalidUsageError if a value is no tensor or array."""
     if not isinstance(batch, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidUsageError(f"the batch of step {step} is {a_type(batch)}, not a dict")
     return {

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from typing_extensions import Self
 
 from ..compiler import compile as compile_program
-from ..errors import DeviceError, InvalidUsageError
+from ..errors import DeviceError, InvalidUsageError, shorten
 from ..frontend import Argument, Program
 from ..progress import Progress
 from ..runtime.arrays.safetensors import read_safetensors, write_safetensors
@@ -33,7 +33,8 @@ __all__ = ["Batch", "Trainer"]
 
 Batch = Callable[[int], Mapping[str, Any]]
 
-_SECONDS = 1.0  # of one launch, so that progress moves and Ctrl-C is answered
+# The duration of a launch: short enough to show progress, and to end soon after Ctrl-C.
+_LAUNCH_SECONDS = 1.0
 _HISTORY = "training.losses"
 
 
@@ -88,7 +89,9 @@ class Trainer:
         if f"{loop.name}.losses" not in program.states:
             raise InvalidUsageError(f"program {program.name!r} was built without this loop")
         if not callable(batch):  # pyright: ignore[reportUnnecessaryComparison]
-            raise InvalidUsageError("batch must be a function of the step's number")
+            raise InvalidUsageError(
+                f"batch must be a function of the index of a step, not {shorten(batch)}"
+            )
         self._save_every = None if save_every is None else _positive(save_every, "save_every")
         self._tokens = None if tokens is None else _positive(tokens, "tokens")
         self._loop, self._batch, self._path = loop, batch, save
@@ -113,7 +116,7 @@ class Trainer:
             self.executable.close()
             raise
         self.losses: list[float] = []
-        self._seconds: float | None = None  # of a step
+        self._step_seconds: float | None = None
         self._interrupted = False
 
     # ---------------------------------------------------------------- running
@@ -131,7 +134,7 @@ class Trainer:
         KeyboardInterrupt; the states are those after a whole step. A second Ctrl-C does not wait.
 
         Args:
-            steps: the number of steps to run, from the present one on.
+            steps: the number of steps to run, a positive integer.
 
         Raises DeviceError if a loss is NaN or infinite; the message names the step. The states are
         then those before that step, if the optimizer skips it, and the saved file is that of the
@@ -156,7 +159,7 @@ class Trainer:
         with self._until_interrupted(), Progress("training", detail):
             while step < end and not self._interrupted:
                 limit = min(end, self._next_save(step))
-                step = self._launch(step, min(limit, step + self._room()))
+                step = self._launch(step, min(limit, step + self._launch_steps()))
                 if step == self._next_save(step - 1) and step < end:
                     self._save_if_named()
             self._save_if_named()
@@ -168,11 +171,11 @@ class Trainer:
         every = self._save_every
         return 2**62 if every is None else step - step % every + every
 
-    def _room(self) -> int:
-        """Returns the number of steps for a next launch of about `_SECONDS`."""
-        if self._seconds is None:
+    def _launch_steps(self) -> int:
+        """Returns the number of steps of a launch that takes about `_LAUNCH_SECONDS`."""
+        if self._step_seconds is None:
             return 1
-        return max(1, min(self._loop.steps, int(_SECONDS / max(self._seconds, 1e-9))))
+        return max(1, min(self._loop.steps, int(_LAUNCH_SECONDS / max(self._step_seconds, 1e-9))))
 
     def _launch(self, step: int, end: int) -> int:
         """Runs the steps from `step` to `end` in one launch; returns the index of the next step."""
@@ -180,7 +183,7 @@ class Trainer:
             self._fill(number)
         began = time.monotonic()
         self.executable.run(self._batches, iterations=end - step)
-        self._seconds = (time.monotonic() - began) / (end - step)
+        self._step_seconds = (time.monotonic() - began) / (end - step)
         reached = self.step
         recorded = self.executable.states[f"{self._loop.name}.losses"]
         steps = self._loop.steps
@@ -198,7 +201,8 @@ class Trainer:
         if not isinstance(given, Mapping) or set(given) != set(self._arguments):  # pyright: ignore[reportUnnecessaryIsInstance]
             names = sorted(given) if isinstance(given, Mapping) else given  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidUsageError(
-                f"the batch of step {step} has {names!r}, the loop {sorted(self._arguments)!r}"
+                f"the batch of step {step} has the inputs {names!r}, but loop.input declares "
+                f"{sorted(self._arguments)!r}"
             )
         for name, batches in self._batches.items():
             array = np.asarray(given[name])
@@ -212,11 +216,11 @@ class Trainer:
 
     def _detail(self, begin: int, end: int, started: float) -> str:
         done = len(self.losses)
-        if not done or self._seconds is None:
+        if not done or self._step_seconds is None:
             return ""
         text = f", step {done} of {end}, loss {self.losses[-1]:.4f}"
         if self._tokens is not None:
-            text += f", {self._tokens / max(self._seconds, 1e-9):,.0f} tokens/s"
+            text += f", {self._tokens / max(self._step_seconds, 1e-9):,.0f} tokens/s"
         ran = max(done - begin, 1)
         left = (time.monotonic() - started) / ran * max(end - done, 0)
         return f"{text}, {left:.0f} s left"
@@ -302,7 +306,9 @@ class Trainer:
         arrays = read_safetensors(where)
         history = arrays.pop(_HISTORY, None)
         if history is None:
-            raise InvalidUsageError("is not a file of training states", location=where)
+            raise InvalidUsageError(
+                "is not a file of training states, which Trainer.save writes", location=where
+            )
         for name in sorted(set(arrays) ^ set(self._states)):
             has, lacks = ("file", "program") if name in arrays else ("program", "file")
             raise InvalidUsageError(

@@ -34,9 +34,9 @@ class TaskCost:
 
     Attributes:
         vctas: number of vCTAs of the task; the cost does not apply to a task with another number.
-        ns: time of one vCTA in ns: the median over the runs of all tasks of the same kind.
+        ns: time of one vCTA in ns: the median over the work items of all tasks of the same kind.
         kind: the name of the body, which all tasks of one kind share.
-        alone_ns: the same while no other task ran; None if it was not measured.
+        alone_ns: time of one vCTA in ns while no other task ran; None if it was not measured.
     """
 
     vctas: int
@@ -52,8 +52,8 @@ class Costs:
     Attributes:
         program: the name of the program.
         tasks: the cost of each task, by name.
-        lanes: the relative speed of each lane, where 1 is the median, from tasks that run on most
-            lanes; empty if there is no such task.
+        lanes: the relative speed of each lane; 1 is the median speed. They come from tasks that run
+            on at least half of the lanes; empty without such tasks.
 
     Example:
         >>> costs = ark.tuning.Costs.read("trace.json")
@@ -67,10 +67,10 @@ class Costs:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Costs:
-        """Returns the costs in a file of :meth:`write`, or those measured in a trace of a run.
+        """Returns the costs in a file of :meth:`write`, or the costs of a trace of a run.
 
         Args:
-            path: a file of ``run(trace=…)``, `ark profile` or `write`.
+            path: a file that ``run(trace=…)``, `ark profile` or :meth:`write` wrote.
 
         Raises:
             InvalidUsageError: the file cannot be read, or holds neither costs nor a trace.
@@ -100,10 +100,10 @@ class Costs:
         )
 
     def beside(self, alone: Costs) -> Costs:
-        """Returns these costs, with `alone_ns` from measurements in which each task ran alone.
+        """Returns these costs, with `alone_ns` from the measurements `alone`, without other tasks.
 
         Raises:
-            InvalidUsageError: `alone` has the tasks of another program.
+            InvalidUsageError: the tasks of `alone` have other names.
 
         Example:
             >>> costs = ark.tuning.Costs.read("trace.json")

@@ -27,7 +27,7 @@ def measure(executable: Executable, inputs: Inputs, runs: int = 10) -> Costs:
     Args:
         executable: an executable that was compiled with ``trace=True``, with bound parameters.
         inputs: arrays by name, as for :meth:`ark_mlir.Executable.run`.
-        runs: at least 1.
+        runs: the number of measured runs, at least 1.
 
     Raises:
         InvalidUsageError: the executable was compiled without ``trace=True``, inputs are
@@ -38,7 +38,7 @@ def measure(executable: Executable, inputs: Inputs, runs: int = 10) -> Costs:
         ...     costs = ark.tuning.measure(executable, {"x": x})
     """
     if runs < 1:
-        raise InvalidUsageError(f"runs is {runs}; it must be at least 1")
+        raise InvalidUsageError(f"runs must be at least 1, not {runs}")
     executable.run(inputs)
     with tempfile.TemporaryDirectory(prefix="ark-") as folder:
         trace = Path(folder) / "trace.json"

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 # A schedule replaces the compiler's choice if it is faster by this fraction; less is noise.
 _NOTICEABLE = 0.005
-# Schedulers that are tried besides the compiler's choice, which relies on a prediction.
+# Schedulers of the candidates besides the compiler's choice, which depends on predicted times.
 _SCHEDULERS = ("list", "round-robin", "rounds")
-_OWN_OPTIONS = ("trace", "profile", "scheduler")
+_RESERVED_OPTIONS = ("trace", "profile", "scheduler")
 
 # Compiles the program with additional options.
 Build = Callable[..., "Executable"]
@@ -54,7 +54,7 @@ class Candidate:
 
     @property
     def median(self) -> float:
-        """The median of `seconds`."""
+        """Returns the median of `seconds`."""
         return statistics.median(self.seconds)
 
 
@@ -64,7 +64,7 @@ class Tuning:
 
     Attributes:
         best: the fastest candidate, or the first one if no other is faster by at least 0.5 %.
-        candidates: all candidates; the first one is the compiler's own choice.
+        candidates: all candidates; the first one is the compiler's choice.
         costs: the measured costs of tasks, beside others and alone, for ``profile=``.
 
     Example:
@@ -91,7 +91,7 @@ class Tuning:
 
     @property
     def gain(self) -> float:
-        """The fraction of the first candidate's time that the best candidate saves."""
+        """Returns the fraction of the first candidate's time that the best candidate saves."""
         return self.gain_of(self.best)
 
     def close(self) -> None:
@@ -130,17 +130,19 @@ def tune(
 
     The search measures the time of each kind of task, both alone and while other tasks run. The
     scheduler ``profile`` makes a schedule from these costs; the search repeats measurement and
-    scheduling `rounds` times. Finally, the
-    search compares these schedules with those of other schedulers.
+    scheduling `rounds` times. Finally, the search compares these schedules with those of other
+    schedulers.
 
     Args:
-        source: as for :func:`ark_mlir.compile`.
-        target: as for :func:`ark_mlir.compile`; this machine must be able to run it.
-        parameters: arrays by name, as for :meth:`ark_mlir.Executable.bind`; zeros for the others.
-        inputs: arrays by name; zeros for the others.
+        source: the program, as for :func:`ark_mlir.compile`.
+        target: the target, as for :func:`ark_mlir.compile`; this machine must be able to run it.
+        parameters: arrays by name, as for :meth:`ark_mlir.Executable.bind`. Parameters without an
+            array are zeros.
+        inputs: arrays by name. Inputs without an array are zeros.
         runs: number of runs of each measurement, at least 1.
         rounds: number of times that the program is measured and scheduled, at least 1.
-        options: fields of :class:`ark_mlir.CompileOptions` except trace, profile and scheduler.
+        options: fields of :class:`ark_mlir.CompileOptions` except ``trace``, ``profile`` and
+            ``scheduler``.
 
     Returns:
         All candidates, the best one, and the costs.
@@ -148,7 +150,7 @@ def tune(
     Raises:
         InvalidUsageError: `runs` or `rounds` is less than 1, or `options` has trace, profile or
             scheduler.
-        ArkError: as :func:`ark_mlir.compile`, :meth:`ark_mlir.Executable.bind` and
+        ArkError: the errors of :func:`ark_mlir.compile`, :meth:`ark_mlir.Executable.bind` and
             :meth:`ark_mlir.Executable.run`.
 
     Example:
@@ -177,11 +179,11 @@ def check_options(options: Collection[str]) -> None:
         >>> check_options(["trace"])
         Traceback (most recent call last):
         ...
-        ark_mlir.errors.InvalidUsageError: tune sets 'trace' itself
+        ark_mlir.errors.InvalidUsageError: tune sets the option 'trace' itself; remove it
     """
-    for name in _OWN_OPTIONS:
+    for name in _RESERVED_OPTIONS:
         if name in options:
-            raise InvalidUsageError(f"tune sets {name!r} itself")
+            raise InvalidUsageError(f"tune sets the option {name!r} itself; remove it")
 
 
 def search(

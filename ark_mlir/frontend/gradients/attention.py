@@ -1,4 +1,4 @@
-"""The rule of attention, which computes the weights a second time.
+"""The rule of attention, which computes the weights again.
 
 Two tensors of the shape of the scores, ``[..., Hq, Tq, Tk]``, pass through memory: the weights and
 the derivatives of the scores, in the dtype of the queries. For queries of 16 bits, the epilogues of
@@ -75,7 +75,7 @@ def attention(op: Any, step: Step) -> None:
 class _Scores:
     """The scores of an attention, of the shape ``[..., Hkv, R, Tq, Tk]``.
 
-    The R query heads that share a key head are a dimension of their own.
+    The R query heads that share a key head form a separate dimension.
 
     Attributes:
         q: the queries, ``[..., Hq, Tq, D]``.
@@ -95,7 +95,7 @@ class _Scores:
 
     @property
     def repeats(self) -> int:
-        """The number of query heads of a key head."""
+        """Returns the number of query heads that share a key head."""
         return self.q.shape[-3] // max(self.k.shape[-3], 1)
 
     def grouped(self, x: Tensor) -> Tensor:

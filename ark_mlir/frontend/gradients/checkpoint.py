@@ -29,7 +29,8 @@ def checkpoint(
     """Returns ``function(*inputs)``, which ``ark.gradients`` computes again for the backward pass.
 
     The tensors that `function` computes need not be kept from the forward to the backward pass,
-    only `inputs` and the results. In exchange, the ops of `function` run twice.
+    only `inputs` and the results. In exchange, the ops of `function` run twice (Chen, Xu, Zhang and
+    Guestrin, 2016).
 
     Args:
         function: computes a tensor, or a list of tensors, from `inputs`. It is called once now and
@@ -45,7 +46,7 @@ def checkpoint(
         >>> (slope,) = ark.gradients(ark.reduce_sum(h * h, keepdims=False), [w])
     """
     program = current(_OP)
-    given = [as_tensor(value, "checkpoint", f"input {i}") for i, value in enumerate(inputs)]
+    given = [as_tensor(value, "checkpoint", f"inputs[{i}]") for i, value in enumerate(inputs)]
     check_tensors(program, _OP, tuple(given))
     begin = len(program.operations())
     results, single = _call(function, given)
@@ -79,17 +80,19 @@ def _call(
     single = isinstance(returned, Tensor)
     values = [returned] if single else returned
     if not isinstance(values, (list, tuple)) or not values:
-        raise invalid("the function must return a tensor or a list of tensors", _OP)
+        raise invalid(f"function must return a tensor or a list of tensors, not {returned!r}", _OP)
     return [as_tensor(value, "checkpoint", "a result") for value in values], single
 
 
 def _captured(program: Program, operations: Sequence[Any], given: Sequence[Tensor]) -> list[Tensor]:
-    """Returns the tensors that ops read and that neither other ops of the list nor `given` are."""
+    """Returns the tensors that the ops read, except `given` and results of these ops."""
     inner: dict[ir.Value, None] = {tensor.value: None for tensor in given}
     captured: dict[ir.Value, None] = {}
     for op in operations:
         if str(op.operation.name) == "ark.update":
-            raise invalid("the function updates a state, which must happen once", _OP)
+            raise invalid(
+                "function updates a state, which would happen twice; update it outside", _OP
+            )
         for value in op.operation.operands:
             if value not in inner:
                 captured.setdefault(value)

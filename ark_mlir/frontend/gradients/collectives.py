@@ -19,7 +19,7 @@ __all__: list[str] = []
 def _check_sum(op: Any) -> None:
     if "sum" not in str(op.kind):
         raise UnsupportedError(
-            "a maximum or minimum over ranks is not differentiated; only a sum is",
+            "a maximum or minimum over ranks has no derivative in ark; a sum has one",
             location=str(user_frames(0)[0]),
             op="ark.gradients",
         )
@@ -27,7 +27,7 @@ def _check_sum(op: Any) -> None:
 
 @derivative("all_reduce")
 def reduced(op: Any, step: Step) -> None:
-    """Sums the cotangents of all ranks, on which the result has an effect."""
+    """Sums the cotangents of all ranks, since the operand affects the result of each rank."""
     if step.needs(op.operand):
         _check_sum(op)
     step.give(op.operand, lambda: all_reduce(step.g))

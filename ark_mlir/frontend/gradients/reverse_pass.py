@@ -57,11 +57,14 @@ def gradients(loss: Tensor, wrt: Sequence[Tensor], seed: Tensor | None = None) -
     program = current(_OP)
     target = as_tensor(loss, "gradients", "loss")
     sources = _sources(wrt)
-    check_tensors(program, _OP, (target, *sources, seed))
+    given = None if seed is None else as_tensor(seed, "gradients", "seed")
+    check_tensors(program, _OP, (target, *sources, given))
     for label, tensor in (("loss", target), *((f"wrt[{i}]", t) for i, t in enumerate(sources))):
         if not tensor.dtype.is_float:
-            raise invalid(f"{label} {tensor.name!r} is {tensor.dtype}, not of floats", _OP)
-    start = _seed(target, seed)
+            raise invalid(
+                f"{label} {tensor.name!r} must have a float dtype, not {tensor.dtype}", _OP
+            )
+    start = _seed(target, given)
     reverse = ReversePass(program)
     for source in sources:
         reverse.active.setdefault(source.value)
@@ -73,7 +76,7 @@ def gradients(loss: Tensor, wrt: Sequence[Tensor], seed: Tensor | None = None) -
 
 def _sources(wrt: Sequence[Tensor]) -> list[Tensor]:
     if isinstance(wrt, Tensor) or not isinstance(wrt, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise invalid("wrt must be a list of tensors", _OP)
+        raise invalid(f"wrt must be a list of tensors, not {wrt!r}", _OP)
     return [as_tensor(value, "gradients", f"wrt[{i}]") for i, value in enumerate(wrt)]
 
 
@@ -81,18 +84,18 @@ def _seed(loss: Tensor, seed: Tensor | None) -> Tensor:
     if seed is None:
         if loss.size != 1:
             raise invalid(
-                f"the loss {loss.name!r} has shape {list(loss.shape)}, not one element; reduce it, "
-                "or pass seed=",
+                f"the loss {loss.name!r} must have one element, not shape {list(loss.shape)}; "
+                "reduce it, or pass seed=",
                 _OP,
             )
         return ones(loss.shape, loss.dtype)
-    value = as_tensor(seed, "gradients", "seed")
-    if value.dtype != loss.dtype or value.shape != loss.shape:
+    if seed.dtype != loss.dtype or seed.shape != loss.shape:
         raise invalid(
-            f"seed is {value.dtype}{list(value.shape)}, the loss {loss.dtype}{list(loss.shape)}",
+            f"seed is {seed.dtype}{list(seed.shape)}; it must have the type of the loss "
+            f"{loss.name!r}, {loss.dtype}{list(loss.shape)}",
             _OP,
         )
-    return value
+    return seed
 
 
 @dataclass
@@ -102,8 +105,7 @@ class ReversePass:
     Attributes:
         program: the program under construction.
         operations: the ops of the program at the start of the pass.
-        active: the values that depend on the tensors to differentiate with respect to, and these
-            themselves.
+        active: the tensors to differentiate with respect to, and the values that depend on them.
         cotangents: the sum of the cotangents that a value has received.
     """
 

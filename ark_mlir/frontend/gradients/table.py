@@ -1,4 +1,4 @@
-"""The table of rules: for each op of the graph level its derivative, or why it has none.
+"""The table of rules: the derivative of each op of the graph level, or the reason for its absence.
 
 A rule is a vector-Jacobian product. It gets the op and the cotangent of the op's result, which is
 the derivative of the loss with respect to the result, and gives a cotangent to each operand.
@@ -43,17 +43,17 @@ INERT: frozenset[str] = frozenset({
     "ark.logical_or", "ark.noop", "ark.philox",
 })  # fmt: skip
 
-# Ops that are not differentiated, and why.
+# Ops that are not differentiated, and the reasons.
 REFUSED: Mapping[str, str] = {
     "ark.bitcast": "the bits of a number have no derivative",
-    "ark.custom": "a custom op has no rule; express what needs a derivative by other ops",
+    "ark.custom": "a custom op has no rule; use other ops where a derivative is needed",
     "ark.recv": "the derivative belongs to the rank that sent the tensor; return it to that rank "
     "with ark.send, which passes it to ark.gradients as seed=",
     "ark.send": "the derivative comes from the rank that received the tensor; receive it with "
     "ark.recv and pass it to ark.gradients as seed=",
     "ark.top_threshold": "a threshold selects; the comparison with it has no derivative",
-    "ark.update": "an update of a state ends differentiation; take the gradient of what is "
-    "computed before it",
+    "ark.update": "an update of a state has no derivative; take the gradient of a tensor that is "
+    "computed before the update",
 }
 
 

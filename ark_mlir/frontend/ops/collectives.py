@@ -25,7 +25,7 @@ def _world(op: str) -> int:
     program = current(f"ark.{op}")
     if program.world_size is None:
         raise invalid(
-            f"program {program.name!r} has one rank; pass rank= and world_size= to ark.Program",
+            f"program {program.name!r} has no ranks; pass rank= and world_size= to ark.Program",
             f"ark.{op}",
         )
     return program.world_size
@@ -48,11 +48,12 @@ def all_reduce(x: Tensor, op: Reduction = "sum", name: str | None = None) -> Ten
     """Returns the elementwise reduction of `x` over all ranks, the same on every rank.
 
     Args:
-        x: numbers; every rank passes the same shape and dtype, which the result has as well.
+        x: floats or integers, but not 8-bit floats; every rank passes the same shape and dtype,
+            which the result has as well.
         op: ``"sum"``, ``"max"`` or ``"min"``.
 
-    Raises InvalidUsageError if `op` is another word, or the program has no ``rank`` and
-    ``world_size``.
+    Raises InvalidUsageError if `op` is another word, the dtype of `x` is bool or an 8-bit float
+    type, or the program has no ``rank`` and ``world_size``.
 
     Example:
         >>> ark.all_reduce(x).shape               # x: (4, 64) on every rank
@@ -92,13 +93,14 @@ def reduce_scatter(x: Tensor, axis: int, op: Reduction = "sum", name: str | None
     gets slice r.
 
     Args:
-        x: numbers; every rank passes the same shape and dtype.
+        x: floats or integers, but not 8-bit floats; every rank passes the same shape and dtype.
         axis: the dimension; a negative one counts from the end. Its extent must be a multiple of
             ``world_size``.
         op: ``"sum"``, ``"max"`` or ``"min"``.
 
     Raises InvalidUsageError if `op` is another word, `x` lacks `axis`, the extent is not such a
-    multiple, or the program has no ``rank`` and ``world_size``.
+    multiple, the dtype of `x` is bool or an 8-bit float type, or the program has no ``rank`` and
+    ``world_size``.
 
     Example:
         >>> ark.reduce_scatter(x, axis=0).shape   # x: (4, 64) on each of 2 ranks
@@ -139,7 +141,7 @@ def all_to_all(x: Tensor, axis: int, name: str | None = None) -> Tensor:
 def broadcast(x: Tensor, root: int, name: str | None = None) -> Tensor:
     """Returns the tensor `x` of rank `root`, on every rank.
 
-    Raises InvalidUsageError if there is no such rank, or the program has no ``rank`` and
+    Raises InvalidUsageError if `root` is not a rank, or the program has no ``rank`` and
     ``world_size``. To expand dimensions, use ``ark.broadcast_to``.
 
     Example:
@@ -155,7 +157,7 @@ def send(x: Tensor, dst: int, tag: int = 0, name: str | None = None) -> Tensor:
     """Sends `x` to rank `dst`, which receives it with ``ark.recv``.
 
     Returns `x`. An op that reads the result runs after the transfer. Raises InvalidUsageError if
-    there is no such rank, or the program has no ``rank`` and ``world_size``.
+    `dst` is not a rank, or the program has no ``rank`` and ``world_size``.
 
     Args:
         x: a tensor of any shape and dtype.
@@ -178,8 +180,8 @@ def recv(shape: Shape, dtype: DTypeLike, src: int, tag: int = 0, name: str | Non
         src: the rank that sends.
         tag: the integer that the call of ``ark.send`` passes.
 
-    Raises InvalidUsageError if there is no such rank, an extent is negative, the dtype is unknown,
-    or the program has no ``rank`` and ``world_size``.
+    Raises InvalidUsageError if `src` is not a rank, an extent is negative, the dtype is unknown, or
+    the program has no ``rank`` and ``world_size``.
 
     Example:
         >>> x = ark.recv((4, 64), ark.bf16, src=0, tag=0)

@@ -28,18 +28,18 @@ def clamp(
     """Returns ``min(max(x, low), high)``, elementwise; NaN stays NaN.
 
     Args:
-        x: a tensor of numbers.
+        x: a tensor of any dtype except 8-bit floats.
         low, high: numbers, arrays or tensors that broadcast with `x`; None omits a limit. If `low`
             is greater than `high`, the result is `high`, as in PyTorch.
 
-    The result has the dtype of `x`. Raises InvalidUsageError if both limits are None, or if the
-    dtype or shape of a limit does not fit `x`.
+    The result has the dtype of `x`. Raises InvalidUsageError if both limits are None, if the dtype
+    or shape of a limit does not fit `x`, or if `x` has elements of an 8-bit float type.
 
     Example:
         >>> y = ark.clamp(x, -1, 1)
     """
     if low is None and high is None:
-        raise invalid("needs at least one limit", "ark.clamp")
+        raise invalid("low and high are both None; pass at least one limit", "ark.clamp")
     result = as_tensor(x, "clamp")
     if low is not None:
         result = maximum(result, low, None if high is not None else name or "clamp")
@@ -49,7 +49,7 @@ def clamp(
 def sign(x: Tensor, name: str | None = None) -> Tensor:
     """Returns -1, 0 or 1 by the sign of each element, in the dtype of `x`; NaN stays NaN.
 
-    Raises InvalidUsageError if `x` is not a tensor, or its dtype is bool.
+    Raises InvalidUsageError if `x` is not a tensor, or its dtype is bool or an 8-bit float type.
 
     Example:
         >>> y = ark.sign(x)
@@ -67,7 +67,7 @@ def floor(x: Tensor, name: str | None = None) -> Tensor:
 
     The result has the shape and dtype of `x`; integers, infinities and NaN stay as they are.
     ``ark.gradients`` takes 1 as the derivative at whole numbers, and 0 elsewhere. Raises
-    InvalidUsageError if `x` is not a tensor, or its dtype is bool.
+    InvalidUsageError if `x` is not a tensor, or its dtype is bool or an 8-bit float type.
 
     Example:
         >>> y = ark.floor(x)
@@ -97,13 +97,13 @@ def stack(xs: Sequence[Tensor], axis: int = 0, name: str | None = None) -> Tenso
         (4, 2, 64)
     """
     if isinstance(xs, str) or not isinstance(xs, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise invalid(f"needs a list of tensors, not {xs!r}", "ark.stack")
+        raise invalid(f"xs must be a list of tensors, not {xs!r}", "ark.stack")
     tensors = [as_tensor(x, "stack", f"xs[{i}]") for i, x in enumerate(xs)]
     if not tensors:
-        raise invalid("needs at least one tensor", "ark.stack")
+        raise invalid("xs is empty; pass at least one tensor", "ark.stack")
     shapes = {tensor.shape for tensor in tensors}
     if len(shapes) > 1:
-        raise invalid(f"needs tensors of one shape, not {sorted(shapes)}", "ark.stack")
+        raise invalid(f"xs must have one shape, not {sorted(shapes)}", "ark.stack")
     rank = tensors[0].ndim + 1
     position = as_int(axis, "axis", "ark.stack")
     if not -rank <= position < rank:
@@ -122,7 +122,7 @@ def einsum(equation: str, *operands: Tensor, name: str | None = None) -> Tensor:
         operands: one or two tensors.
 
     Two operands become one :func:`matmul`. Raises InvalidUsageError if the equation does not fit
-    the operands, or is not supported.
+    the operands or is not supported, or if there are more than two operands.
 
     Example:
         >>> ark.einsum("ik,jk->ij", a, b).shape  # a, b: (4, 64)
@@ -159,8 +159,11 @@ def _parse(equation: str, tensors: Sequence[Tensor]) -> tuple[list[str], str]:
     """Returns the letters of the operands, and those of the result."""
     left, arrow, output = str(equation).replace(" ", "").partition("->")
     inputs = left.split(",")
-    if not 1 <= len(tensors) <= 2 or len(inputs) != len(tensors):
-        raise _wrong(equation, f"it has {len(inputs)} operands, and {len(tensors)} are given")
+    if not 1 <= len(tensors) <= 2:
+        raise _wrong(equation, f"expected one or two operands, not {len(tensors)}")
+    if len(inputs) != len(tensors):
+        problem = f"it has subscripts for {len(inputs)} operands, not for {len(tensors)}"
+        raise _wrong(equation, problem)
     letters = "".join(inputs)
     if not (letters + output).isalpha() and letters + output:
         raise _wrong(equation, "only letters, ',' and '->' are supported")
@@ -173,7 +176,8 @@ def _parse(equation: str, tensors: Sequence[Tensor]) -> tuple[list[str], str]:
         raise _wrong(equation, f"no operand has {unknown[0]!r}")
     for part, tensor in zip(inputs, tensors, strict=True):
         if len(part) != tensor.ndim:
-            raise _wrong(equation, f"{part!r} does not fit the shape {list(tensor.shape)}")
+            problem = f"{part!r} does not fit the shape {list(tensor.shape)}"
+            raise _wrong(equation, f"{problem}: it has {len(part)} letters, not {tensor.ndim}")
     return inputs, output
 
 
@@ -192,7 +196,7 @@ def _sum_out(x: Tensor, letters: str, needed: str) -> Tensor:
 
 
 def _arranged(x: Tensor, letters: str, parts: list[list[str]], extents: dict[str, int]) -> Tensor:
-    """Returns a tensor with the dimensions of the first part, and one for each other part."""
+    """Returns `x` with the dimensions of the first part, and one dimension for each other part."""
     batch, *others = parts
     order = [letter for part in parts for letter in part]
     shape = [extents[letter] for letter in batch]
@@ -203,7 +207,7 @@ def _arranged(x: Tensor, letters: str, parts: list[list[str]], extents: dict[str
 def _number(x: object, op: str) -> Tensor:
     source = as_tensor(x, op)
     if source.dtype.kind == "bool":
-        raise invalid("takes numbers, not bools", f"ark.{op}")
+        raise invalid("x has the dtype bool; expected floats or integers", f"ark.{op}")
     return source
 
 

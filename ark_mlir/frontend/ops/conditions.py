@@ -30,8 +30,8 @@ def _truth(value: object, op: str) -> Tensor:
 def logical_not(x: Tensor, name: str | None = None) -> Tensor:
     """Returns a bool tensor of the shape of `x`: true where an element of `x` is false or zero.
 
-    `x` may have any dtype. Raises InvalidUsageError if `x` is not a tensor or belongs to another
-    program.
+    `x` is a tensor, a number or an array, of any dtype. Raises InvalidUsageError if `x` is another
+    object or a tensor of another program.
 
     Example:
         >>> kept = ark.logical_not(ark.equal(x, 0))
@@ -78,7 +78,7 @@ def equal(a: Operand, b: Operand, name: str | None = None) -> Tensor:
 
     `a` and `b` have one dtype, and their shapes broadcast. A number, or an array of float64, is
     converted to the dtype of the other operand. Raises InvalidUsageError if dtypes differ, shapes
-    do not broadcast, or a number does not fit into the dtype.
+    do not broadcast, or an integer dtype cannot hold a number.
 
     Example:
         >>> mask = ark.equal(a, b)
@@ -91,7 +91,7 @@ def not_equal(a: Operand, b: Operand, name: str | None = None) -> Tensor:
 
     `a` and `b` have one dtype, and their shapes broadcast. A number, or an array of float64, is
     converted to the dtype of the other operand. Raises InvalidUsageError if dtypes differ, shapes
-    do not broadcast, or a number does not fit into the dtype.
+    do not broadcast, or an integer dtype cannot hold a number.
 
     Example:
         >>> mask = ark.not_equal(a, b)
@@ -104,7 +104,7 @@ def less(a: Operand, b: Operand, name: str | None = None) -> Tensor:
 
     `a` and `b` have one dtype, and their shapes broadcast. A number, or an array of float64, is
     converted to the dtype of the other operand. Raises InvalidUsageError if dtypes differ, shapes
-    do not broadcast, or a number does not fit into the dtype.
+    do not broadcast, or an integer dtype cannot hold a number.
 
     Example:
         >>> mask = ark.less(a, b)
@@ -117,7 +117,7 @@ def less_equal(a: Operand, b: Operand, name: str | None = None) -> Tensor:
 
     `a` and `b` have one dtype, and their shapes broadcast. A number, or an array of float64, is
     converted to the dtype of the other operand. Raises InvalidUsageError if dtypes differ, shapes
-    do not broadcast, or a number does not fit into the dtype.
+    do not broadcast, or an integer dtype cannot hold a number.
 
     Example:
         >>> mask = ark.less_equal(a, b)
@@ -130,7 +130,7 @@ def greater(a: Operand, b: Operand, name: str | None = None) -> Tensor:
 
     `a` and `b` have one dtype, and their shapes broadcast. A number, or an array of float64, is
     converted to the dtype of the other operand. Raises InvalidUsageError if dtypes differ, shapes
-    do not broadcast, or a number does not fit into the dtype.
+    do not broadcast, or an integer dtype cannot hold a number.
 
     Example:
         >>> mask = ark.greater(a, b)
@@ -143,7 +143,7 @@ def greater_equal(a: Operand, b: Operand, name: str | None = None) -> Tensor:
 
     `a` and `b` have one dtype, and their shapes broadcast. A number, or an array of float64, is
     converted to the dtype of the other operand. Raises InvalidUsageError if dtypes differ, shapes
-    do not broadcast, or a number does not fit into the dtype.
+    do not broadcast, or an integer dtype cannot hold a number.
 
     Example:
         >>> mask = ark.greater_equal(a, b)
@@ -155,12 +155,12 @@ def where(c: Tensor, a: Operand, b: Operand, name: str | None = None) -> Tensor:
     """Returns the element of `a` where `c` is true (a number: not zero), else that of `b`.
 
     Args:
-        c: the condition, a tensor of any dtype.
+        c: the condition, a tensor, number or array of any dtype.
         a, b: tensors of one dtype, which is that of the result. A number, or an array of float64,
             is converted to the dtype of the other operand.
 
     The three shapes broadcast. Raises InvalidUsageError if they do not, if the dtypes of `a` and
-    `b` differ, or if a number does not fit into the dtype.
+    `b` differ, or if an integer dtype cannot hold a number.
 
     Example:
         >>> masked = ark.where(ark.greater(a, b), a, -1e9)

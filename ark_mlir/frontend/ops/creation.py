@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from ...dtypes import DType, fp32, int32
+from ...errors import shorten
 from ..operands import check_size, constant_tensor, default_dtype, is_scalar, to_array
 from ..program import current
 from ..shapes import as_dtype, as_int, as_shape, invalid
@@ -27,15 +28,16 @@ def constant(value: NumberArray, dtype: DTypeLike | None = None, name: str | Non
         dtype: element type; by default that of a numpy array, else fp32 for floats, int32 for
             integers, and bool.
 
-    Raises InvalidUsageError if the value is not numeric or is larger than 1 GiB, or if the dtype is
-    unknown or cannot hold the value.
+    A float dtype rounds the value; a number beyond its range becomes infinite, or NaN in fp8_e4m3.
+    Raises InvalidUsageError if the value is not numeric or is larger than 1 GiB, if the dtype is
+    unknown, or if an integer dtype or bool cannot hold the value.
 
     Example:
         >>> scale = ark.constant(np.array([1, 2, 4]), ark.fp32)
     """
     current("ark.constant")
     if isinstance(value, Tensor):
-        raise invalid("value must be a number or an array, not a tensor", "ark.constant")
+        raise invalid(f"value must be a number or an array, not {value!r}", "ark.constant")
     kind = _default(value) if dtype is None else as_dtype(dtype, "ark.constant")
     return constant_tensor(to_array(value, kind, "constant"), kind, name)
 
@@ -55,8 +57,8 @@ def full(shape: Shape, value: Number, dtype: DTypeLike = fp32, name: str | None 
         value: a number, the value of every element.
         dtype: the element type.
 
-    Raises InvalidUsageError if an extent is negative, the dtype is unknown or cannot hold the
-    value, or `value` is not a number.
+    Raises InvalidUsageError if an extent is negative, the dtype is unknown, an integer dtype or
+    bool cannot hold the value, or `value` is not a number.
 
     Example:
         >>> mask = ark.full((1, 8), -1e9, ark.fp32)
@@ -69,7 +71,7 @@ def _filled(op: str, shape: Shape, value: object, dtype: DTypeLike, name: str | 
     current(where)
     extents = as_shape(shape, where)
     if not is_scalar(value):
-        raise invalid(f"value must be a number, not {type(value).__name__}", where)
+        raise invalid(f"value must be a number, not {shorten(value)}", where)
     kind = as_dtype(dtype, where)
     return constant_tensor(to_array(value, kind, op), kind, name, tuple(extents))
 
@@ -108,10 +110,13 @@ def arange(
     ``arange(n)`` is ``arange(0, n)``. With a negative step, elements are above `stop`.
 
     Args:
+        start: the first element, an int or a float.
+        stop: the bound, which is not an element; None makes `start` the bound.
+        step: the difference of consecutive elements.
         dtype: the element type; by default int32, or fp32 if a bound or the step is a float.
 
-    Raises InvalidUsageError if a bound or the step is not a finite number, the step is zero, or the
-    dtype is unknown or cannot hold the values.
+    Raises InvalidUsageError if a bound or the step is not a finite number, the step is zero, the
+    vector is larger than 1 GiB, the dtype is unknown, or an integer dtype cannot hold the values.
 
     Example:
         >>> positions = ark.arange(64)
@@ -120,8 +125,8 @@ def arange(
     begin, end, stride = (
         _finite(value, label)
         for value, label in (
-            (0 if stop is None else start, "bound"),
-            (start if stop is None else stop, "bound"),
+            (0 if stop is None else start, "start"),
+            (start if stop is None else stop, "start" if stop is None else "stop"),
             (step, "step"),
         )
     )

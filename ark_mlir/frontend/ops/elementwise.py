@@ -29,7 +29,7 @@ def abs(x: Tensor, name: str | None = None) -> Tensor:
     """Returns the absolute value of each element of `x`, in the shape and dtype of `x`.
 
     The absolute value of the least signed integer is that integer. Raises InvalidUsageError if `x`
-    is not a tensor, belongs to another program, or has the dtype bool.
+    is not a tensor, belongs to another program, or has the dtype bool or an 8-bit float type.
 
     Example:
         >>> y = ark.abs(x)
@@ -41,7 +41,7 @@ def neg(x: Tensor, name: str | None = None) -> Tensor:
     """Returns ``-x``, elementwise, in the shape and dtype of `x`. Integers wrap.
 
     Raises InvalidUsageError if `x` is not a tensor, belongs to another program, or has the dtype
-    bool.
+    bool or an 8-bit float type.
 
     Example:
         >>> y = ark.neg(x)
@@ -53,7 +53,7 @@ def exp(x: Tensor, name: str | None = None) -> Tensor:
     """Returns ``e**x``, elementwise, in the shape and dtype of `x`.
 
     Raises InvalidUsageError if `x` is not a tensor, belongs to another program, or has a dtype
-    that is not a float type.
+    other than fp32, fp16 and bf16.
 
     Example:
         >>> y = ark.exp(x)
@@ -65,7 +65,7 @@ def log(x: Tensor, name: str | None = None) -> Tensor:
     """Returns the natural logarithm of each element of `x`, in the shape and dtype of `x`.
 
     Raises InvalidUsageError if `x` is not a tensor, belongs to another program, or has a dtype
-    that is not a float type.
+    other than fp32, fp16 and bf16.
 
     Example:
         >>> y = ark.log(x)
@@ -77,7 +77,7 @@ def sqrt(x: Tensor, name: str | None = None) -> Tensor:
     """Returns the square root of each element of `x`, in the shape and dtype of `x`.
 
     Raises InvalidUsageError if `x` is not a tensor, belongs to another program, or has a dtype
-    that is not a float type.
+    other than fp32, fp16 and bf16.
 
     Example:
         >>> y = ark.sqrt(x)
@@ -89,7 +89,7 @@ def rsqrt(x: Tensor, name: str | None = None) -> Tensor:
     """Returns ``1 / sqrt(x)``, elementwise, in the shape and dtype of `x`.
 
     Raises InvalidUsageError if `x` is not a tensor, belongs to another program, or has a dtype
-    that is not a float type.
+    other than fp32, fp16 and bf16.
 
     Example:
         >>> y = ark.rsqrt(x)
@@ -101,7 +101,7 @@ def reciprocal(x: Tensor, name: str | None = None) -> Tensor:
     """Returns ``1 / x``, elementwise, in the shape and dtype of `x`.
 
     Raises InvalidUsageError if `x` is not a tensor, belongs to another program, or has a dtype
-    that is not a float type.
+    other than fp32, fp16 and bf16.
 
     Example:
         >>> y = ark.reciprocal(x)
@@ -113,7 +113,7 @@ def sin(x: Tensor, name: str | None = None) -> Tensor:
     """Returns the sine of each element of `x`, an angle in radians, in the shape and dtype of `x`.
 
     Raises InvalidUsageError if `x` is not a tensor, belongs to another program, or has a dtype
-    that is not a float type.
+    other than fp32, fp16 and bf16.
 
     Example:
         >>> y = ark.sin(x)
@@ -125,7 +125,7 @@ def cos(x: Tensor, name: str | None = None) -> Tensor:
     """Returns the cosine of each element of `x`, an angle in radians.
 
     The result has the shape and dtype of `x`. Raises InvalidUsageError if `x` is not a tensor,
-    belongs to another program, or has a dtype that is not a float type.
+    belongs to another program, or has a dtype other than fp32, fp16 and bf16.
 
     Example:
         >>> y = ark.cos(x)
@@ -137,7 +137,7 @@ def tanh(x: Tensor, name: str | None = None) -> Tensor:
     """Returns the hyperbolic tangent of each element of `x`, in the shape and dtype of `x`.
 
     Raises InvalidUsageError if `x` is not a tensor, belongs to another program, or has a dtype
-    that is not a float type.
+    other than fp32, fp16 and bf16.
 
     Example:
         >>> y = ark.tanh(x)
@@ -149,7 +149,7 @@ def erf(x: Tensor, name: str | None = None) -> Tensor:
     """Returns the error function of each element of `x`, in the shape and dtype of `x`.
 
     Raises InvalidUsageError if `x` is not a tensor, belongs to another program, or has a dtype
-    that is not a float type.
+    other than fp32, fp16 and bf16.
 
     Example:
         >>> y = ark.erf(x)
@@ -161,7 +161,7 @@ def relu(x: Tensor, name: str | None = None) -> Tensor:
     """Returns ``max(x, 0)``, elementwise, in the shape and dtype of `x`.
 
     Raises InvalidUsageError if `x` is not a tensor, belongs to another program, or has the dtype
-    bool.
+    bool or an 8-bit float type.
 
     Example:
         >>> y = ark.relu(x)
@@ -173,7 +173,7 @@ def sigmoid(x: Tensor, name: str | None = None) -> Tensor:
     """Returns ``1 / (1 + exp(-x))``, elementwise, in the shape and dtype of `x`.
 
     Raises InvalidUsageError if `x` is not a tensor, belongs to another program, or has a dtype
-    that is not a float type.
+    other than fp32, fp16 and bf16.
 
     Example:
         >>> y = ark.sigmoid(x)
@@ -182,10 +182,10 @@ def sigmoid(x: Tensor, name: str | None = None) -> Tensor:
 
 
 def silu(x: Tensor, name: str | None = None) -> Tensor:
-    """Returns ``x * sigmoid(x)``, elementwise, in the shape and dtype of `x`.
+    """Returns ``x * sigmoid(x)``, elementwise, in the shape and dtype of `x`; also named swish.
 
     Raises InvalidUsageError if `x` is not a tensor, belongs to another program, or has a dtype
-    that is not a float type.
+    other than fp32, fp16 and bf16.
 
     Example:
         >>> y = ark.silu(x)
@@ -194,7 +194,7 @@ def silu(x: Tensor, name: str | None = None) -> Tensor:
 
 
 def copy(x: Tensor, name: str | None = None) -> Tensor:
-    """Copies `x`, of any shape and dtype, to a buffer of its own and returns the copy.
+    """Copies `x`, of any shape and dtype, to a separate buffer and returns the copy.
 
     Raises InvalidUsageError if `x` is not a tensor or belongs to another program.
 
@@ -210,11 +210,12 @@ def gelu(
     """Returns the Gaussian error linear unit ``x * Phi(x)``, elementwise.
 
     Args:
-        x: floats, of any shape.
+        x: a tensor of fp32, fp16 or bf16, of any shape.
         approximate: ``"tanh"`` for the approximation with tanh, ``"none"`` for the exact form.
 
-    The result has the shape and dtype of `x`. Raises InvalidUsageError if `x` is not a tensor of
-    floats or belongs to another program, or if `approximate` is neither of the two words.
+    The result has the shape and dtype of `x`. The function and its approximation are those of
+    Hendrycks and Gimpel (2016). Raises InvalidUsageError if `x` is not a tensor, belongs to another
+    program, or has another dtype, or if `approximate` is neither of the two words.
 
     Example:
         >>> y = ark.gelu(x, approximate="none")
@@ -246,7 +247,7 @@ def _binary(op: str, op_class: Any, a: object, b: object, name: str | None) -> T
     return emit(op, op_class, name, lhs=lhs, rhs=rhs)
 
 
-# Arithmetic on bools is a logical op, as in numpy.
+# Sums, products and extrema of bools are logical ops, as in numpy.
 _OF_BOOLS: dict[str, Any] = {
     "add": dialect.LogicalOrOp,
     "maximum": dialect.LogicalOrOp,
@@ -263,8 +264,9 @@ def add(a: Operand, b: Operand, name: str | None = None) -> Tensor:
             or an array of float64, is converted to the dtype of the other operand; other arrays
             keep their dtype.
 
-    Raises InvalidUsageError if dtypes differ, shapes do not broadcast, or a number or an array
-    does not fit into the tensor's dtype.
+    Raises InvalidUsageError if dtypes differ or are 8-bit float types, shapes do not broadcast, or
+    an integer dtype cannot hold a number. A number beyond the range of a float dtype becomes
+    infinite.
 
     Example:
         >>> y = ark.add(a, b)
@@ -277,7 +279,8 @@ def sub(a: Operand, b: Operand, name: str | None = None) -> Tensor:
 
     `a` and `b` have one dtype, which is that of the result; their shapes broadcast. A number, or an
     array of float64, is converted to the dtype of the other operand. Raises InvalidUsageError if
-    dtypes differ or are bool, shapes do not broadcast, or a number does not fit into the dtype.
+    dtypes differ, are bool or are 8-bit float types, shapes do not broadcast, or an integer dtype
+    cannot hold a number.
 
     Example:
         >>> y = ark.sub(a, b)
@@ -290,7 +293,8 @@ def mul(a: Operand, b: Operand, name: str | None = None) -> Tensor:
 
     `a` and `b` have one dtype, which is that of the result; their shapes broadcast. A number, or an
     array of float64, is converted to the dtype of the other operand. Raises InvalidUsageError if
-    dtypes differ, shapes do not broadcast, or a number does not fit into the dtype.
+    dtypes differ or are 8-bit float types, shapes do not broadcast, or an integer dtype cannot hold
+    a number.
 
     Example:
         >>> y = ark.mul(a, b)
@@ -305,7 +309,8 @@ def div(a: Operand, b: Operand, name: str | None = None) -> Tensor:
 
     `a` and `b` have one dtype, which is that of the result; their shapes broadcast. A number, or an
     array of float64, is converted to the dtype of the other operand. Raises InvalidUsageError if
-    dtypes differ or are bool, shapes do not broadcast, or a number does not fit into the dtype.
+    dtypes differ, are bool or are 8-bit float types, shapes do not broadcast, or an integer dtype
+    cannot hold a number.
 
     Example:
         >>> y = ark.div(a, b)
@@ -318,8 +323,8 @@ def maximum(a: Operand, b: Operand, name: str | None = None) -> Tensor:
 
     For bools, this is :func:`logical_or`. `a` and `b` have one dtype, which is that of the
     result; their shapes broadcast. A number, or an array of float64, is converted to the dtype of
-    the other operand. Raises InvalidUsageError if dtypes differ, shapes do not broadcast, or a
-    number does not fit into the dtype.
+    the other operand. Raises InvalidUsageError if dtypes differ or are 8-bit float types, shapes do
+    not broadcast, or an integer dtype cannot hold a number.
 
     Example:
         >>> y = ark.maximum(a, b)
@@ -332,8 +337,8 @@ def minimum(a: Operand, b: Operand, name: str | None = None) -> Tensor:
 
     For bools, this is :func:`logical_and`. `a` and `b` have one dtype, which is that of the
     result; their shapes broadcast. A number, or an array of float64, is converted to the dtype of
-    the other operand. Raises InvalidUsageError if dtypes differ, shapes do not broadcast, or a
-    number does not fit into the dtype.
+    the other operand. Raises InvalidUsageError if dtypes differ or are 8-bit float types, shapes do
+    not broadcast, or an integer dtype cannot hold a number.
 
     Example:
         >>> y = ark.minimum(a, b)
@@ -349,7 +354,8 @@ def pow(a: Operand, b: Operand, name: str | None = None) -> Tensor:
 
     `a` and `b` have one dtype, which is that of the result; their shapes broadcast. A number, or an
     array of float64, is converted to the dtype of the other operand. Raises InvalidUsageError if
-    dtypes differ or are bool, shapes do not broadcast, or a number does not fit into the dtype.
+    dtypes differ, are bool or are 8-bit float types, shapes do not broadcast, or an integer dtype
+    cannot hold a number.
 
     Example:
         >>> y = ark.pow(a, b)

@@ -19,8 +19,8 @@ from .views import broadcast_to, reshape, slice
 
 __all__ = ["grouped_matmul", "indexed_matmul"]
 
-# The most rows of a block: the rows of a tile of a matrix product.
-_MOST_ROWS = 64
+# The largest number of rows of a block: the rows of a tile of a matrix product.
+_MAX_ROWS = 64
 
 
 def indexed_matmul(x: Tensor, weights: Tensor, indices: Tensor, name: str | None = None) -> Tensor:
@@ -28,12 +28,12 @@ def indexed_matmul(x: Tensor, weights: Tensor, indices: Tensor, name: str | None
 
     Args:
         x: ``[..., M, K]``. Its leading dimensions broadcast with the shape of `indices`.
-        weights: ``[E, N, K]``, a table of E matrices.
+        weights: ``[E, N, K]``, E matrices.
         indices: integers, of any shape.
 
     The result is ``[..., M, N]``; dtypes are as in :func:`matmul`. The compiled product reads the
-    chosen matrices in the table and copies none. Raises InvalidUsageError if shapes or dtypes do
-    not fit. A run raises DataRangeError if an index is negative or not less than E.
+    selected matrices in `weights`, and copies none of them. Raises InvalidUsageError if shapes or
+    dtypes do not fit. A run raises DataRangeError if an index is negative or not less than E.
 
     Example:
         >>> experts = ark.parameter("experts", (32, 48, 64))
@@ -90,9 +90,7 @@ def grouped_matmul(x: Tensor, weights: Tensor, counts: Tensor, name: str | None 
         (4, 48)
     """
     rows, table = as_tensor(x, "grouped_matmul"), as_tensor(weights, "grouped_matmul", "weights")
-    sizes = as_indices(counts, "grouped_matmul")
-    if not sizes.dtype.is_integer:
-        raise invalid(f"counts have elements of {sizes.dtype}, not integers", "ark.grouped_matmul")
+    sizes = as_indices(counts, "grouped_matmul", "counts")
     fits = rows.ndim == 2 and table.ndim == 3 and table.shape[0] > 0
     if not fits or sizes.shape != table.shape[:1]:
         raise invalid(
@@ -118,7 +116,7 @@ def choose_block(rows: int, groups: int) -> int:
         (1, 4, 64)
     """
     block = 1
-    while block < _MOST_ROWS and 2 * block * groups <= rows:
+    while block < _MAX_ROWS and 2 * block * groups <= rows:
         block *= 2
     return block
 

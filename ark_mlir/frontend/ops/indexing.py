@@ -20,10 +20,15 @@ __all__ = ["embedding", "gather", "update"]
 _DYNAMIC = -(2**63)
 
 
-def as_indices(value: object, op: str) -> Tensor:
-    """Returns indices of any integer dtype as int32 or int64, the dtypes that the dialect takes."""
-    indices = as_tensor(value, op, "indices")
-    if not indices.dtype.is_integer or indices.dtype in (int32, int64):
+def as_indices(value: object, op: str, label: str = "indices") -> Tensor:
+    """Returns indices of any integer dtype as int32 or int64, the dtypes that the dialect takes.
+
+    Raises InvalidUsageError, with the name `label`, if `value` is not a tensor of integers.
+    """
+    indices = as_tensor(value, op, label)
+    if not indices.dtype.is_integer:
+        raise invalid(f"{label} must have an integer dtype, not {indices.dtype}", f"ark.{op}")
+    if indices.dtype in (int32, int64):
         return indices
     return cast(indices, int64 if indices.dtype is uint32 else int32)
 
@@ -86,7 +91,7 @@ def update(
     Ops that follow and read the state, through any of its tensors, read the new values. The result
     of an earlier op, including a view such as ``cache[:]``, keeps the old ones. Raises
     InvalidUsageError if `state` is not a state, ranks or dtypes differ, or the slice at static
-    offsets does not fit. A run raises an error if the slice at run-time offsets does not fit.
+    offsets does not fit. A run raises DataRangeError if the slice at run-time offsets does not fit.
 
     Example:
         >>> cache = ark.state("keys", (1, 8, 512, 64))
@@ -99,9 +104,14 @@ def update(
     target = as_tensor(state, "update", "state")
     source = as_tensor(value, "update", "value")
     if target.state is None:
-        raise invalid(f"{target.name!r} is not a state", "ark.update")
+        raise invalid(
+            f"state must be a result of ark.state or ark.update, which {target.name!r} is not",
+            "ark.update",
+        )
     if isinstance(offsets, Tensor) or not isinstance(offsets, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise invalid("offsets must be a list of integers and scalar tensors", "ark.update")
+        raise invalid(
+            f"offsets must be a list of integers and scalar tensors, not {offsets!r}", "ark.update"
+        )
     dynamic = [o for o in offsets if isinstance(o, Tensor)]
     static = [
         _DYNAMIC if isinstance(o, Tensor) else as_int(o, "offset", "ark.update") for o in offsets

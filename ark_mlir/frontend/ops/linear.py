@@ -35,7 +35,8 @@ def matmul(
     """Returns the matrix product over the last two dimensions; leading dimensions broadcast.
 
     Args:
-        a: ``[..., M, K]``, or ``[..., K, M]`` with `transpose_input`; or a vector ``[K]``.
+        a: ``[..., M, K]``, or ``[..., K, M]`` with `transpose_input`; or a vector ``[K]``. Any
+            dtype except bool.
         b: ``[..., K, N]``, or ``[..., N, K]`` with `transpose_other`; or a vector ``[K]``.
         out_dtype: the dtype of the result and of its sums, for operands of integers: a wider
             integer type, such as ``ark.int32`` for the product of two tensors of int8, which
@@ -47,8 +48,8 @@ def matmul(
     Both operands have one dtype, which the result has as well. If one operand is of an 8-bit float
     type, the other may be of another float type, which is that of the result. The product of two
     tensors of 8-bit floats is fp32. Floats accumulate in fp32. Integers wrap in the dtype of the
-    result. Raises InvalidUsageError if dtypes do not fit, the extents K differ, leading extents do
-    not broadcast, or an operand has rank zero.
+    result. Raises InvalidUsageError if dtypes do not fit or are bool, the extents K differ, leading
+    extents do not broadcast, or an operand has rank zero.
 
     Example:
         >>> weight = ark.parameter("weight", (256, 64))
@@ -84,8 +85,8 @@ def _widened(lhs: Tensor, rhs: Tensor, dtype: DType) -> tuple[Tensor, Tensor]:
         narrow = operand.dtype
         if not narrow.is_integer or narrow.integer_range[0] < low or narrow.integer_range[1] > high:
             raise invalid(
-                f"cannot accumulate elements of {narrow} in {dtype}: out_dtype is an integer type "
-                "that holds the integers of both operands; cast other operands with ark.cast",
+                f"out_dtype {dtype} does not hold the elements of {narrow}; it must be an integer "
+                "type that holds the integers of both operands; ark.cast converts other operands",
                 "ark.matmul",
             )
     return cast(lhs, dtype), cast(rhs, dtype)
@@ -103,10 +104,11 @@ def attention(
 ) -> Tensor:
     """Returns ``softmax(q k^T * scale + mask) v`` for every head.
 
-    The result has the shape of `q` and its dtype.
+    The result has the shape of `q` and its dtype. This is the attention of Vaswani et al. (2017),
+    whose query heads may share key heads (Ainslie et al., 2023).
 
     Args:
-        q: ``[..., Hq, Tq, D]`` of floats.
+        q: ``[..., Hq, Tq, D]`` of fp32, fp16 or bf16.
         k, v: ``[..., Hkv, Tk, D]``, of the dtype of `q`; Hq is a multiple of Hkv.
         scale: a factor of the scores; by default ``1 / sqrt(D)``.
         causal: True if query i sees only the keys up to its own position. The last query is at
@@ -151,7 +153,9 @@ def _as_length(length: Tensor | int | None, key: Tensor) -> Tensor | None:
     number = as_int(length, "kv_length", "ark.attention")
     extent = key.shape[-2] if key.ndim > 1 else 0
     if not 0 <= number <= extent:
-        raise invalid(f"kv_length {number} is not between 0 and {extent}", "ark.attention")
+        raise invalid(
+            f"kv_length {number} is not between 0 and {extent}, the number of keys", "ark.attention"
+        )
     return constant_tensor(np.array(number, np.int32), int32)
 
 
@@ -160,8 +164,10 @@ def rope(
 ) -> Tensor:
     """Applies the rotary position embedding to the last dimension and returns the result.
 
+    The embedding is that of Su et al. (2021).
+
     Args:
-        x: ``[..., D]`` of floats, with an even extent D.
+        x: ``[..., D]`` of fp32, fp16 or bf16, with an even extent D.
         cos, sin: cosine and sine of the angle of each pair, ``[..., D/2]`` of the dtype of `x`.
             The leading extents broadcast to those of `x`.
         interleaved: True rotates the pairs of elements ``2i`` and ``2i + 1``; False those of ``i``

@@ -1,4 +1,4 @@
-"""Cross-entropy and dropout, whose derivatives are rules of their own."""
+"""Cross-entropy and dropout, which have one rule each for their derivatives."""
 
 # The stubs of numpy and of MLIR's bindings leave the elements of arrays and lists unknown.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -49,12 +49,15 @@ def cross_entropy(
     classes = as_tensor(labels, "cross_entropy", "labels")
     ignored = as_int(ignore_index, "ignore_index", op)
     if not scores.dtype.is_float:
-        raise invalid(f"logits are {scores.dtype}, not floats", op)
+        raise invalid(f"logits must have a float dtype, not {scores.dtype}", op)
     if not classes.dtype.is_integer or classes.dtype is bool_:
-        raise invalid(f"labels are {classes.dtype}, not integers", op)
+        raise invalid(f"labels must have an integer dtype, not {classes.dtype}", op)
     if not scores.ndim or classes.shape != scores.shape[:-1] or not scores.shape[-1]:
         raise invalid(
-            f"labels of shape {list(classes.shape)} do not fit logits of {list(scores.shape)}", op
+            f"labels of shape {list(classes.shape)} do not fit logits of shape "
+            f"{list(scores.shape)}; labels have the shape of logits without the last dimension, "
+            "which is not empty",
+            op,
         )
     rows, width = math.prod(classes.shape), scores.shape[-1]
     flat = reshape(scores, (rows, width))
@@ -114,17 +117,17 @@ def dropout(
     """Sets each element of `x` to zero with probability `p`, and divides the others by ``1 - p``.
 
     Args:
-        x: floats of any shape; the result has its shape and dtype.
+        x: a tensor of fp32, fp16 or bf16, of any shape; the result has its shape and dtype.
         p: a probability, in [0, 1]. With zero, the result is `x`.
-        seed: an integer or an integer scalar. Give each layer a seed of its own: layers with equal
+        seed: an integer or an integer scalar. Use another seed for each layer: layers with equal
             seeds drop the same elements.
         counter: an integer or an integer scalar, such as a state that counts the steps. Each value
             drops other elements.
 
-    The random bits are those of :func:`philox`: equal seeds and counters drop the same elements on
-    every target. ``ark.gradients`` computes the bits again, so that no mask is kept. Raises
-    InvalidUsageError if `x` is not of floats, `p` is not a probability, or `seed` or `counter` is
-    not an integer.
+    Srivastava et al. (2014) describe dropout. The random bits are those of :func:`philox`: equal
+    seeds and counters drop the same elements on every target. ``ark.gradients`` computes the bits
+    again, so that no mask is kept. Raises InvalidUsageError if `x` has another dtype, `p` is not a
+    probability, or `seed` or `counter` is not an integer.
 
     Example:
         >>> step = ark.state("step", (), ark.int64)
@@ -133,9 +136,9 @@ def dropout(
     op = "ark.dropout"
     source = as_tensor(x, "dropout")
     if isinstance(p, bool) or not isinstance(p, (int, float)) or not 0 <= p <= 1:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise invalid(f"p must be a probability, not {p!r}", op)
+        raise invalid(f"p must be a number in [0, 1], not {p!r}", op)
     if not source.dtype.is_float:
-        raise invalid(f"x is {source.dtype}, not of floats", op)
+        raise invalid(f"x must have a float dtype, not {source.dtype}", op)
     key, stream = _number(seed, "seed", op), _number(counter, "counter", op)
     if p == 0:
         return identity(source, name=name)

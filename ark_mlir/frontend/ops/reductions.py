@@ -38,15 +38,15 @@ def reduce_sum(
     """Returns the sum over dimensions.
 
     Args:
-        x: a tensor of any shape and dtype.
+        x: a tensor of any shape, and of any dtype except 8-bit floats.
         axis: an int or a tuple of ints; negative ones count from the end. None reduces all
             dimensions.
         keepdims: True keeps the reduced dimensions, with extent one. The default differs from
             numpy's.
 
-    The result has the dtype of `x`, or int64 for bools, of which the true ones are counted. Floats
-    accumulate in fp32; integers wrap. Raises InvalidUsageError if `x` lacks an axis, or `axis`
-    names one twice.
+    The result has the dtype of `x`. For bools it is int64, the number of elements that are true.
+    Floats accumulate in fp32; integers wrap. Raises InvalidUsageError if `x` lacks an axis or has
+    elements of an 8-bit float type, or if `axis` names a dimension twice.
 
     Example:
         >>> ark.reduce_sum(x, axis=(-2, -1), keepdims=False).shape  # x: (4, 64)
@@ -63,13 +63,14 @@ def reduce_mean(
     """Returns the mean of `x` over dimensions.
 
     Args:
-        x: a tensor of any shape and dtype.
+        x: a tensor of any shape, and of any dtype except 8-bit floats.
         axis: an int or a tuple of ints; negative ones count from the end. None reduces all
             dimensions.
         keepdims: True keeps the reduced dimensions, with extent one.
 
     The result has the dtype of `x` if that is a float type, else fp32. Sums accumulate in fp32.
-    Raises InvalidUsageError if `x` lacks an axis, or `axis` names one twice.
+    Raises InvalidUsageError if `x` lacks an axis or has elements of an 8-bit float type, or if
+    `axis` names a dimension twice.
 
     Example:
         >>> mean = ark.reduce_mean(x, axis=-1, keepdims=False)
@@ -97,15 +98,15 @@ def reduce_max(
     """Returns the maximum of `x` over dimensions.
 
     Args:
-        x: a tensor of any shape and dtype.
+        x: a tensor of any shape, and of any dtype except 8-bit floats.
         axis: an int or a tuple of ints; negative ones count from the end. None reduces all
             dimensions.
         keepdims: True keeps the reduced dimensions, with extent one.
 
     The result has the dtype of `x`. The maximum is NaN if an element is NaN. For bools, it is true
     if an element is true. Over an empty dimension, for which numpy raises an error, it is minus
-    infinity or the least integer. Raises InvalidUsageError if `x` lacks an axis, or `axis` names
-    one twice.
+    infinity or the least integer. Raises InvalidUsageError if `x` lacks an axis or has elements of
+    an 8-bit float type, or if `axis` names a dimension twice.
 
     Example:
         >>> peaks = ark.reduce_max(x, axis=-1)
@@ -121,15 +122,15 @@ def reduce_min(
     """Returns the minimum of `x` over dimensions.
 
     Args:
-        x: a tensor of any shape and dtype.
+        x: a tensor of any shape, and of any dtype except 8-bit floats.
         axis: an int or a tuple of ints; negative ones count from the end. None reduces all
             dimensions.
         keepdims: True keeps the reduced dimensions, with extent one.
 
     The result has the dtype of `x`. The minimum is NaN if an element is NaN. For bools, it is true
     if all elements are true. Over an empty dimension, for which numpy raises an error, it is
-    infinity or the greatest integer. Raises InvalidUsageError if `x` lacks an axis, or `axis` names
-    one twice.
+    infinity or the greatest integer. Raises InvalidUsageError if `x` lacks an axis or has elements
+    of an 8-bit float type, or if `axis` names a dimension twice.
 
     Example:
         >>> least = ark.reduce_min(x, axis=(0, 1))
@@ -142,8 +143,9 @@ def reduce_min(
 def argmax(x: Tensor, axis: int = -1, name: str | None = None) -> Tensor:
     """Returns the index of the first maximum along dimension `axis`, as int32.
 
-    The result has the shape of `x` without the dimension. Raises InvalidUsageError if `x` lacks
-    `axis`, or the dimension is empty.
+    The result has the shape of `x` without the dimension. NaN is above all numbers. Raises
+    InvalidUsageError if `x` lacks `axis` or has elements of an 8-bit float type, or if the
+    dimension is empty.
 
     Example:
         >>> ark.argmax(x, axis=-1).shape  # x: (4, 64)
@@ -159,8 +161,8 @@ def argmax(x: Tensor, axis: int = -1, name: str | None = None) -> Tensor:
 def softmax(x: Tensor, axis: int = -1, name: str | None = None) -> Tensor:
     """Returns ``exp(x - max) / sum(exp(x - max))`` along dimension `axis`.
 
-    The result has the shape and the dtype of `x`, which must be a float type. Raises
-    InvalidUsageError if `x` is not of floats or lacks `axis`.
+    The result has the shape and the dtype of `x`. Raises InvalidUsageError if `x` lacks `axis`, or
+    its dtype is not fp32, fp16 or bf16.
 
     Example:
         >>> probabilities = ark.softmax(x, axis=-1)
@@ -180,11 +182,12 @@ def layernorm(
     """Returns ``(x - mean) / sqrt(var + eps) * weight + bias`` over the last dimension.
 
     Args:
-        x: ``[..., D]`` of floats; the result has its shape and dtype.
+        x: ``[..., D]`` of fp32, fp16 or bf16; the result has its shape and dtype.
         weight, bias: ``[D]`` of the dtype of `x`, or None.
         eps: a number that is not negative.
 
-    Raises InvalidUsageError if shapes or dtypes do not fit, or `eps` is negative or not finite.
+    This is layer normalization (Ba, Kiros and Hinton, 2016). Raises InvalidUsageError if shapes or
+    dtypes do not fit, or `eps` is negative or not finite.
 
     Example:
         >>> weight, bias = (ark.parameter(name, (64,)) for name in ("weight", "bias"))
@@ -207,11 +210,12 @@ def rmsnorm(
     """Returns ``x / sqrt(mean(x^2) + eps) * weight`` over the last dimension.
 
     Args:
-        x: ``[..., D]`` of floats; the result has its shape and dtype.
+        x: ``[..., D]`` of fp32, fp16 or bf16; the result has its shape and dtype.
         weight: ``[D]`` of the dtype of `x`, or None.
         eps: a number that is not negative.
 
-    Raises InvalidUsageError if shapes or dtypes do not fit, or `eps` is negative or not finite.
+    This is RMSNorm (Zhang and Sennrich, 2019). Raises InvalidUsageError if shapes or dtypes do not
+    fit, or `eps` is negative or not finite.
 
     Example:
         >>> weight = ark.parameter("weight", (64,))

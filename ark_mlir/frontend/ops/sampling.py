@@ -21,8 +21,8 @@ def philox(index: Tensor, counter: Tensor, seed: Tensor, name: str | None = None
     The three shapes broadcast. An element of the result, which is uint32, is word ``index % 4`` of
     the block that the generator computes from the 128-bit counter ``(index / 4, counter)`` and the
     64-bit key ``seed``; the low words come first. The generator has no state: equal operands give
-    equal bits on every target. Raises InvalidUsageError if an operand is not int64 or shapes do not
-    broadcast.
+    equal bits on every target. Salmon, Moraes, Dror and Shaw define it (SC '11). Raises
+    InvalidUsageError if an operand is not int64 or shapes do not broadcast.
 
     Example:
         >>> step, seed = (ark.scalar(name, ark.int64) for name in ("step", "seed"))
@@ -48,13 +48,18 @@ def top_threshold(x: Tensor, k: Tensor, p: Tensor, name: str | None = None) -> T
         k: an int32 scalar. A number that is not positive keeps all elements.
         p: an fp32 scalar. From 1.0 on, all `k` elements are kept.
 
-    The result is fp32 ``[..., 1]``. Raises InvalidUsageError if shapes or dtypes do not fit.
+    The result is fp32 ``[..., 1]``. Top-k sampling is that of Fan, Lewis and Dauphin (2018),
+    nucleus sampling that of Holtzman et al. (2020). Raises InvalidUsageError if shapes or dtypes do
+    not fit.
 
     Example:
         >>> k, p = ark.input("k", (), ark.int32), ark.input("p", ())
         >>> probabilities = ark.softmax(x, axis=-1)
         >>> kept = probabilities >= ark.top_threshold(probabilities, k, p)
     """
-    operands = {"operand": x, "k": k, "p": p}
-    tensors = {key: as_tensor(value, "top_threshold", key) for key, value in operands.items()}
+    tensors = {
+        "operand": as_tensor(x, "top_threshold", "x"),
+        "k": as_tensor(k, "top_threshold", "k"),
+        "p": as_tensor(p, "top_threshold", "p"),
+    }
     return emit("top_threshold", dialect.TopThresholdOp, name, **tensors)

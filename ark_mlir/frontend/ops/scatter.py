@@ -26,16 +26,17 @@ def scatter_add(
     inputs give equal bits. The op is the transpose of :func:`gather`.
 
     Args:
-        x: numbers of any shape; the result has its shape and dtype.
+        x: a tensor of any shape, of any dtype except bool and 8-bit floats; the result has its
+            shape and dtype.
         indices: integers, of any shape.
         updates: of the dtype of `x`; its shape is that of `x` with the extent of `axis` replaced by
             the shape of `indices`.
         axis: the dimension; a negative one counts from the end.
 
     Floats accumulate in fp32, in ascending order of the position in `indices`. Raises
-    InvalidUsageError if `indices` is not a tensor of integers, dtypes or shapes do not fit, `x`
-    holds bools, or `x` lacks `axis`. A run raises DataRangeError if an index is negative or not
-    less than the extent.
+    InvalidUsageError if `indices` is not a tensor of integers, dtypes or shapes do not fit, the
+    dtype of `x` is bool or an 8-bit float type, or `x` lacks `axis`. A run raises DataRangeError if
+    an index is negative or not less than the extent.
 
     Example:
         >>> sums = ark.zeros((10, 64))
@@ -46,16 +47,14 @@ def scatter_add(
     op = "ark.scatter_add"
     target, added = as_tensor(x, "scatter_add"), as_tensor(updates, "scatter_add", "updates")
     positions = as_indices(indices, "scatter_add")
-    if not positions.dtype.is_integer:
-        raise invalid(f"indices are {positions.dtype}, not integers", op)
     number = as_axis(axis, target.ndim, op)
     if not 0 <= number < target.ndim:
         raise invalid(f"axis {number} is not a dimension of shape {list(target.shape)}", op)
     wanted = (*target.shape[:number], *positions.shape, *target.shape[number + 1 :])
     if added.shape != wanted:
-        raise invalid(f"updates has shape {list(added.shape)}, not {list(wanted)}", op)
+        raise invalid(f"updates must have shape {list(wanted)}, not {list(added.shape)}", op)
     if added.dtype != target.dtype or target.dtype is bool_:
-        raise invalid(f"cannot add {added.dtype} to {target.dtype}", op)
+        raise invalid(f"cannot add updates of {added.dtype} to x of {target.dtype}", op)
     extent = target.shape[number]
     # A look-up in a table of the indices themselves: a run reports those out of range.
     table = constant_tensor(np.arange(extent, dtype=positions.dtype.numpy), positions.dtype)

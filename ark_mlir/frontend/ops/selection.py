@@ -17,16 +17,16 @@ from .views import bitcast, concat, reshape, transpose, unsqueeze
 
 __all__ = ["top_k"]
 
-# In a longer row, up to _MOST_STEPS elements are found by one pass over the row each.
-_LONG, _MOST_STEPS = 1024, 64
-_LEAST, _MOST = int32.integer_range
+# In a row of more than _LONG_ROW elements, up to _MAX_PASSES passes find one element each.
+_LONG_ROW, _MAX_PASSES = 1024, 64
+_INT32_MIN, _INT32_MAX = int32.integer_range
 
 
 def top_k(x: Tensor, k: int, axis: int = -1, name: str | None = None) -> tuple[Tensor, Tensor]:
     """Returns the `k` largest elements along dimension `axis`, and their indices.
 
     Args:
-        x: a tensor of numbers.
+        x: a tensor of any dtype except bool.
         k: the number of elements, from one to the extent of the dimension.
         axis: the dimension; a negative one counts from the end.
 
@@ -37,7 +37,7 @@ def top_k(x: Tensor, k: int, axis: int = -1, name: str | None = None) -> tuple[T
 
     All pairs of the n elements of a row are compared; if n is above 1024 and `k` at most 64, `k`
     passes over the row find one element each. Raises InvalidUsageError if `k` is out of range,
-    `x` lacks `axis`, or its elements are not numbers.
+    `x` lacks `axis`, or its dtype is bool.
 
     Example:
         >>> values, experts = ark.top_k(x, 2, axis=-1)  # x: (4, 64)
@@ -47,19 +47,21 @@ def top_k(x: Tensor, k: int, axis: int = -1, name: str | None = None) -> tuple[T
     source = as_tensor(x, "top_k")
     number = as_axis(axis, source.ndim, "ark.top_k")
     if not 0 <= number < source.ndim:
-        raise invalid(f"axis {axis} is not a dimension of shape {source.shape}", "ark.top_k")
+        raise invalid(f"axis {axis} is not a dimension of shape {list(source.shape)}", "ark.top_k")
     extent = source.shape[number]
     count = as_int(k, "k", "ark.top_k")
     if not 1 <= count <= extent:
-        raise invalid(f"k {count} is not between 1 and the extent {extent}", "ark.top_k")
+        raise invalid(
+            f"k {count} is not between 1 and the extent {extent} of axis {axis}", "ark.top_k"
+        )
     if source.dtype.kind == "bool":
-        raise invalid("x has elements of bool, which are not numbers", "ark.top_k")
+        raise invalid("x has the dtype bool; expected floats or integers", "ark.top_k")
     last = source.ndim - 1
     order = [*(dim for dim in range(source.ndim) if dim != number), number]
     rows = source if number == last else transpose(source, order)
     # A key holds 32 bits of an element.
-    is_long = extent > _LONG and count <= _MOST_STEPS and source.dtype is not int64
-    find = _find_in_turn if is_long else _compare_all
+    is_long = extent > _LONG_ROW and count <= _MAX_PASSES and source.dtype is not int64
+    find = _find_one_per_pass if is_long else _compare_all
     indices = find(rows, count, name)
     flat = _flat(indices, extent)
     values = gather(reshape(rows, (-1,)), flat, 0, name=name)
@@ -75,7 +77,7 @@ def _flat(indices: Tensor, extent: int) -> Tensor:
     rows = math.prod(leading)
     if rows == 1:
         return indices
-    dtype = int32 if rows * extent <= _MOST else int64
+    dtype = int32 if rows * extent <= _INT32_MAX else int64
     first = mul(arange(rows, dtype=dtype), extent)
     return add(cast(indices, dtype), reshape(first, (*leading, 1)))
 
@@ -102,7 +104,7 @@ def _compare_all(x: Tensor, count: int, name: str | None) -> Tensor:
     return reduce_sum(where(chosen, there, 0), -1, keepdims=False, name=name)
 
 
-def _find_in_turn(x: Tensor, count: int, name: str | None) -> Tensor:
+def _find_one_per_pass(x: Tensor, count: int, name: str | None) -> Tensor:
     """Returns the indices of the `count` largest elements of each row, each in a pass over the row.
 
     Each element has a unique 64-bit key: an integer in the order of the values in the upper half,
@@ -111,20 +113,20 @@ def _find_in_turn(x: Tensor, count: int, name: str | None) -> Tensor:
     """
     order = cast(_ordered(x) if x.dtype.is_float else x, int64)
     if x.dtype is uint32:
-        order = add(order, _LEAST)
-    key = add(mul(order, 1 << 32), sub(_MOST, arange(x.shape[-1], dtype=int64)))
+        order = add(order, _INT32_MIN)
+    key = add(mul(order, 1 << 32), sub(_INT32_MAX, arange(x.shape[-1], dtype=int64)))
     found = [reduce_max(key, -1, name=name)]
     least = int64.integer_range[0]
     while len(found) < count:
         found.append(reduce_max(where(less(key, found[-1]), key, least), -1, name=name))
     keys = concat(found, -1, name=name) if count > 1 else found[0]
     # The cast to int32 keeps the lower half of a key, from which the index follows.
-    return sub(_MOST, cast(keys, int32), name=name)
+    return sub(_INT32_MAX, cast(keys, int32), name=name)
 
 
 def _ordered(values: Tensor) -> Tensor:
     """Maps floats to int32 in the same order; NaN is the largest, and zeros are equal."""
     values = values if values.dtype is fp32 else cast(values, fp32)
     bits = bitcast(values, int32)
-    order = where(less(bits, 0), sub(_LEAST, bits), bits)
-    return where(equal(values, values), order, _MOST)
+    order = where(less(bits, 0), sub(_INT32_MIN, bits), bits)
+    return where(equal(values, values), order, _INT32_MAX)

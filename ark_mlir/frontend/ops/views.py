@@ -35,10 +35,12 @@ def reshape(x: Tensor, shape: Shape, name: str | None = None) -> Tensor:
     """Returns the elements of `x`, in row-major order, under another shape.
 
     Args:
+        x: a tensor of any dtype.
         shape: extents. One of them may be -1, which stands for the extent that makes the numbers
             of elements equal.
 
-    Raises InvalidUsageError if the numbers of elements differ, or `shape` has several -1.
+    Raises InvalidUsageError if the numbers of elements differ, or `shape` has several -1 or another
+    negative extent.
 
     Example:
         >>> ark.reshape(x, (2, 2, 4, -1)).shape  # x: (4, 64)
@@ -59,7 +61,8 @@ def _without_wildcard(source: Tensor, extents: list[int]) -> list[int]:
     known = math.prod(e for e in extents if e != -1)
     if known == 0 or source.size % known:
         raise invalid(
-            f"{source.size} elements of shape {list(source.shape)} do not fill {extents}",
+            f"no extent in place of -1 makes {extents} a shape of {source.size} elements, as "
+            f"{list(source.shape)} has",
             "ark.reshape",
         )
     return [source.size // known if e == -1 else e for e in extents]
@@ -69,15 +72,18 @@ def bitcast(x: Tensor, dtype: DTypeLike, name: str | None = None) -> Tensor:
     """Reinterprets the bytes of `x` as elements of another type, as numpy's ``x.view(dtype)``.
 
     Args:
-        dtype: the element type of the result. If its size is another one, the last extent changes
-            by the ratio. Only bools can become bools, since a byte may be neither true nor false.
+        x: a tensor of any dtype.
+        dtype: the element type of the result. If its size differs from that of the dtype of `x`,
+            the last extent changes by the ratio. Only bools can become bools, since a byte may be
+            neither true nor false.
 
     The bytes are those of the elements in row-major order, in little-endian order. The result is a
     view if strides can express it; a transposed `x`, for example, is copied first. To convert
     values, use ``cast``.
 
     Raises InvalidUsageError if the bytes of the last dimension are not a multiple of the new size,
-    or if `x` has rank zero and the size changes.
+    if `x` has rank zero and the size changes, if `dtype` is unknown, or if only one of both dtypes
+    is bool.
 
     Example:
         >>> ark.bitcast(ark.input("packed", (4, 64), ark.uint8), ark.fp16).shape
@@ -92,6 +98,7 @@ def transpose(x: Tensor, perm: Shape | None = None, name: str | None = None) -> 
     """Returns `x` with its dimensions in another order.
 
     Args:
+        x: a tensor of any dtype.
         perm: the dimension of `x` for each dimension of the result; by default the dimensions are
             reversed.
 
@@ -102,7 +109,11 @@ def transpose(x: Tensor, perm: Shape | None = None, name: str | None = None) -> 
         (64, 4)
     """
     source = as_tensor(x, "transpose")
-    order = list(reversed(range(source.ndim))) if perm is None else as_ints(perm, "perm")
+    order = (
+        list(reversed(range(source.ndim)))
+        if perm is None
+        else as_ints(perm, "perm", "ark.transpose")
+    )
     axes = [as_axis(axis, source.ndim, "ark.transpose") for axis in order]
     return emit("transpose", dialect.TransposeOp, name, source=source, permutation=axes)
 
@@ -114,11 +125,12 @@ def slice(
     dimension i.
 
     Args:
+        x: a tensor of any dtype.
         starts, stops: a bound for each dimension; a negative one counts from the end.
         steps: a positive step for each dimension; by default ones.
 
-    Raises InvalidUsageError if a bound is out of range. ``x[a:b:c]``, in contrast, clamps bounds as
-    numpy does.
+    Raises InvalidUsageError if a bound is out of range, a step is not positive, or a number of
+    bounds or steps differs from the rank. ``x[a:b:c]``, in contrast, clamps bounds as numpy does.
 
     Example:
         >>> ark.slice(x, (0, 2), (4, 8), (1, 2)).shape  # as x[0:4, 2:8:2]
@@ -152,23 +164,24 @@ def concat(xs: Sequence[Tensor], axis: int, name: str | None = None) -> Tensor:
         xs: tensors of one rank and dtype whose extents agree in all other dimensions.
         axis: the dimension; a negative one counts from the end.
 
-    Raises InvalidUsageError if `xs` is empty, or ranks, dtypes or extents differ.
+    Raises InvalidUsageError if `xs` is empty, ranks, dtypes or extents differ, or the tensors lack
+    `axis`.
 
     Example:
         >>> ark.concat([a, b], axis=-1).shape  # both: (4, 64)
         (4, 128)
     """
-    tensors = _tensors(xs, "concat")
+    tensors = _tensors(xs, "concat", "xs")
     if not tensors:
-        raise invalid("expected a list of tensors", "ark.concat")
+        raise invalid("xs is empty; pass at least one tensor", "ark.concat")
     number = as_axis(axis, tensors[0].ndim, "ark.concat")
     return emit("concat", dialect.ConcatOp, name, inputs=tensors, axis=number)
 
 
-def _tensors(values: Sequence[Tensor], op: str) -> list[Tensor]:
+def _tensors(values: Sequence[Tensor], op: str, label: str) -> list[Tensor]:
     if isinstance(values, Tensor) or not isinstance(values, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise invalid("expected a list of tensors", f"ark.{op}")
-    return [as_tensor(x, op, f"operand {i}") for i, x in enumerate(values)]
+        raise invalid(f"{label} must be a list of tensors, not {values!r}", f"ark.{op}")
+    return [as_tensor(x, op, f"{label}[{i}]") for i, x in enumerate(values)]
 
 
 def split(
@@ -177,10 +190,12 @@ def split(
     """Splits `x` along dimension `axis` and returns the list of its parts, which are slices.
 
     Args:
+        x: a tensor of any dtype.
         n_or_sizes: the number of equal parts, or a sequence with the extent of each part.
+        axis: the dimension; a negative one counts from the end.
 
-    Raises InvalidUsageError if the extent is not divisible by the number of parts, or not the sum
-    of their extents.
+    Raises InvalidUsageError if `x` lacks `axis`, or its extent is not divisible by the number of
+    parts, or not the sum of their extents.
 
     Example:
         >>> gate, up = ark.split(x, 2, axis=-1)  # x: (4, 64)
@@ -190,19 +205,28 @@ def split(
     source = as_tensor(x, "split")
     number = _checked_axis(axis, source, "ark.split")
     extent = source.shape[number]
-    sizes = as_ints(n_or_sizes, "sizes", "ark.split")
-    if isinstance(n_or_sizes, int):
-        sizes = _equal_parts(extent, sizes[0], "ark.split")
+    sizes = as_ints(n_or_sizes, "n_or_sizes", "ark.split")
+    if np.ndim(n_or_sizes) == 0:
+        sizes = _equal_parts(extent, sizes[0], number)
     if sum(sizes) != extent or min(sizes, default=0) < 0:
-        raise invalid(f"parts {sizes} do not make up extent {extent}", "ark.split")
+        raise invalid(
+            f"n_or_sizes {sizes} must be natural numbers whose sum is the extent {extent} of "
+            f"dimension {number}",
+            "ark.split",
+        )
     bounds = [0, *np.cumsum(sizes).tolist()]
     return [_part(source, number, begin, end, name) for begin, end in itertools.pairwise(bounds)]
 
 
-def _equal_parts(extent: int, parts: int, op: str) -> list[int]:
+def _equal_parts(extent: int, parts: int, axis: int) -> list[int]:
     # The number of parts is bounded, since each part is an op.
-    if not 1 <= parts <= MAX_ENTRIES or extent % parts:
-        raise invalid(f"extent {extent} has no {parts} equal parts", op)
+    if not 1 <= parts <= MAX_ENTRIES:
+        raise invalid(f"n_or_sizes {parts} is not in [1, {MAX_ENTRIES}]", "ark.split")
+    if extent % parts:
+        raise invalid(
+            f"n_or_sizes {parts} does not divide the extent {extent} of dimension {axis}",
+            "ark.split",
+        )
     return [extent // parts] * parts
 
 
@@ -223,8 +247,8 @@ def _part(source: Tensor, axis: int, begin: int, end: int, name: str | None) -> 
 def sharding(x: Tensor, axis: int, dim_per_shard: int, name: str | None = None) -> list[Tensor]:
     """Splits `x` along dimension `axis` into parts of extent `dim_per_shard`.
 
-    Returns the list of the parts, which are slices. Raises InvalidUsageError if the extent is not
-    a multiple of `dim_per_shard`.
+    Returns the list of the parts, which are slices. Raises InvalidUsageError if `x` lacks `axis`,
+    or its extent is not a multiple of `dim_per_shard`.
 
     Example:
         >>> len(ark.sharding(x, axis=1, dim_per_shard=16))  # x: (4, 64)
@@ -234,9 +258,15 @@ def sharding(x: Tensor, axis: int, dim_per_shard: int, name: str | None = None) 
     number = _checked_axis(axis, source, "ark.sharding")
     part, extent = as_int(dim_per_shard, "dim_per_shard", "ark.sharding"), source.shape[number]
     if part < 1 or extent % part:
-        raise invalid(f"extent {extent} is not a multiple of {part}", "ark.sharding")
+        raise invalid(
+            f"dim_per_shard {part} does not divide the extent {extent} of dimension {number}",
+            "ark.sharding",
+        )
     if extent // part > MAX_ENTRIES:
-        raise invalid(f"{extent // part} shards are too many", "ark.sharding")
+        raise invalid(
+            f"dim_per_shard {part} makes {extent // part} shards; the limit is {MAX_ENTRIES}",
+            "ark.sharding",
+        )
     return [_part(source, number, i, i + part, name) for i in range(0, extent, part)]
 
 
@@ -258,6 +288,7 @@ def squeeze(x: Tensor, axis: Axes | None = None, name: str | None = None) -> Ten
     """Returns `x` without dimensions of extent one.
 
     Args:
+        x: a tensor of any dtype.
         axis: the dimensions to remove, an int or a tuple; by default all of extent one.
 
     Raises InvalidUsageError if a dimension of `axis` has another extent, or `x` lacks it.
@@ -275,7 +306,10 @@ def squeeze(x: Tensor, axis: Axes | None = None, name: str | None = None) -> Ten
     for number in sorted(axes):
         if source.shape[number] != 1:
             extent = source.shape[number]
-            raise invalid(f"dimension {number} has extent {extent}, not one", "ark.squeeze")
+            raise invalid(
+                f"axis {number} has extent {extent}; only dimensions of extent 1 can be removed",
+                "ark.squeeze",
+            )
     return reshape(source, [e for i, e in enumerate(source.shape) if i not in axes], name)
 
 
@@ -283,6 +317,7 @@ def unsqueeze(x: Tensor, axis: Axes, name: str | None = None) -> Tensor:
     """Returns `x` with additional dimensions of extent one.
 
     Args:
+        x: a tensor of any dtype.
         axis: positions of these dimensions in the result, an int or a tuple.
 
     Raises InvalidUsageError if the result lacks an axis, or `axis` names one twice.
@@ -296,7 +331,10 @@ def unsqueeze(x: Tensor, axis: Axes, name: str | None = None) -> Tensor:
     rank = source.ndim + len(numbers)
     axes = [as_axis(a, rank, "ark.unsqueeze") for a in numbers]
     if len(set(axes)) != len(axes) or not all(0 <= a < rank for a in axes):
-        raise invalid(f"axes {numbers} are not distinct dimensions of {rank}", "ark.unsqueeze")
+        raise invalid(
+            f"axis {numbers} are not distinct dimensions of a result of rank {rank}",
+            "ark.unsqueeze",
+        )
     extents = iter(source.shape)
     return reshape(source, [1 if i in axes else next(extents) for i in range(rank)], name)
 
@@ -310,7 +348,7 @@ def identity(x: Tensor, deps: Sequence[Tensor] = (), name: str | None = None) ->
         >>> y = ark.identity(a, deps=[ark.exp(b)])
     """
     source = as_tensor(x, "identity")
-    others = _tensors(deps, "identity")
+    others = _tensors(deps, "identity", "deps")
     return emit("identity", dialect.IdentityOp, name, source=source, deps=others)
 
 
@@ -318,7 +356,7 @@ def noop(x: Tensor, name: str | None = None) -> None:
     """Makes every run compute `x`, even if no other op reads it.
 
     No op waits for `x`. Without this call, the compiler removes ops on which no output and no
-    state depends.
+    state depends. Raises InvalidUsageError if `x` is not a tensor of the program.
 
     Example:
         >>> ark.noop(ark.exp(x))
@@ -366,7 +404,9 @@ def _expanded(x: Tensor, index: tuple[Any, ...]) -> list[Any]:
     """Returns the index with one entry for each dimension, in addition to the entries None."""
     ellipses = sum(entry is Ellipsis for entry in index)
     used = sum(entry is not None and entry is not Ellipsis for entry in index)
-    if ellipses > 1 or used > x.ndim:
+    if ellipses > 1:
+        raise invalid(f"an index may have one `...`, not {ellipses}", "ark.slice")
+    if used > x.ndim:
         raise invalid(f"{used} indices do not fit shape {list(x.shape)}", "ark.slice")
     missing = [builtins.slice(None)] * (x.ndim - used)
     if not ellipses:
@@ -393,12 +433,16 @@ def _bounds(entry: builtins.slice, extent: int) -> tuple[tuple[int, int, int], b
 
 def _element(entry: Any, axis: int, x: Tensor) -> tuple[int, int, int]:
     if isinstance(entry, Tensor):
-        raise invalid("an index must be static; use ark.gather or ark.embedding", "ark.slice")
+        raise invalid(
+            f"an index must be static, which {entry!r} is not; use ark.gather or ark.embedding",
+            "ark.slice",
+        )
     number = as_int(entry, "an index", "ark.slice")
     extent = x.shape[axis]
     if not -extent <= number < extent:
         raise invalid(
-            f"index {number} is out of range for dimension {axis} of {list(x.shape)}", "ark.slice"
+            f"index {number} is out of range for dimension {axis} of shape {list(x.shape)}",
+            "ark.slice",
         )
     number %= extent
     return number, number + 1, 1

@@ -41,8 +41,8 @@ def im2col(
         dilation_height, dilation_width: distances between neighbouring elements of a window.
 
     The result is ``[N, C*kh*kw, windows]``, without N if `x` has none. The windows are in row-major
-    order. Raises InvalidUsageError if `x` has another rank, a size is not positive, or no window
-    fits into an image.
+    order. Raises InvalidUsageError if `x` has another rank, a size is not positive, a padding is
+    negative, or no window fits into a padded image.
 
     Example:
         >>> image = ark.input("image", (3, 32, 32))
@@ -53,7 +53,7 @@ def im2col(
     op = "ark.im2col"
     images = as_tensor(x, "im2col")
     if images.ndim not in (2, 3, 4):
-        raise invalid(f"needs images of rank 2 to 4, not {list(images.shape)}", op)
+        raise invalid(f"x must have a rank from 2 to 4, not shape {list(images.shape)}", op)
     rows = _window_indices(
         images.shape[-2], kernel_height, stride_height, pad_height, dilation_height, "height"
     )
@@ -82,14 +82,14 @@ def max_pool(
     """Returns the maximum of each square window of images.
 
     Args:
-        x: ``[..., H, W, C]`` of numbers.
+        x: ``[..., H, W, C]``, of any dtype except 8-bit floats.
         kernel_size: height and width of a window.
         stride: distance between windows, by default `kernel_size`. The first window begins at the
             first element. A window that extends beyond the image is cut off at its edge.
 
     The result is ``[..., ceil(H / stride), ceil(W / stride), C]``, of the dtype of `x`. A maximum
     is NaN if an element of the window is NaN. Raises InvalidUsageError if the rank of `x` is not 3,
-    4 or 5, or a size is not positive.
+    4 or 5, its dtype is an 8-bit float type, or a size is not positive.
 
     Example:
         >>> ark.max_pool(ark.input("image", (32, 32, 3)), 2).shape
@@ -98,7 +98,7 @@ def max_pool(
     op = "ark.max_pool"
     images = as_tensor(x, "max_pool")
     if images.ndim not in (3, 4, 5):
-        raise invalid(f"needs images of rank 3 to 5, not {list(images.shape)}", op)
+        raise invalid(f"x must have a rank from 3 to 5, not shape {list(images.shape)}", op)
     size = _positive(kernel_size, "kernel_size", op)
     step = size if stride is None else _positive(stride, "stride", op)
     height, width = images.ndim - 3, images.ndim - 2
@@ -126,7 +126,11 @@ def _window_indices(
         raise invalid(f"pad_{axis} must not be negative, but is {margin}", op)
     last = extent + 2 * margin - apart * (size - 1) - 1
     if extent < 1 or last < 0:
-        raise invalid(f"no window of {axis} {apart * (size - 1) + 1} fits into {extent}", op)
+        raise invalid(
+            f"a window of {axis} {apart * (size - 1) + 1} does not fit into an image of {axis} "
+            f"{extent} with {margin} zeros on each side",
+            op,
+        )
     starts = np.arange(0, last + 1, step) - margin
     return apart * np.arange(size)[:, None] + starts
 

@@ -1,8 +1,8 @@
 """A stand-in for ``cuda.bindings.driver``: memory of the host, lanes as threads.
 
 A module that the stand-in loads is a shared object for the cpu target, so that launches compute.
-Streams keep the order of their work; they go on whenever a caller asks the driver something. Any
-call can be made to fail, and handles that were taken and not released are counted.
+Streams keep the order of their work, and continue with each call of a function of the driver. A
+test can make any call fail, and can read the number of handles that were not released.
 """
 
 from .driver import FakeCuda

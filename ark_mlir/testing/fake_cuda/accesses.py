@@ -27,7 +27,7 @@ _POINTERS = (
 def find_foreign(memory: MemoryFunctions, device: Device, context: int) -> list[str]:
     """Returns descriptions of addresses that a kernel uses and its device may not access.
 
-    Checks the first byte of each operand and each counter, not what bodies do.
+    Checks the first byte of each operand and each counter, but no accesses of bodies.
     """
     if not memory.may_access(device, context, ctypes.sizeof(ArkContext)):
         return [f"GPU {device.ordinal}: the context"]
@@ -71,5 +71,5 @@ def _table(
     block = memory.find_block(int(address or 0))
     if block is None:
         return np.ndarray((0, columns), dtype)
-    rows = block.nbytes // (np.dtype(dtype).itemsize * columns)
-    return np.ndarray((rows, columns), dtype, ctypes.string_at(address, block.nbytes))
+    count = block.nbytes // (np.dtype(dtype).itemsize * columns)
+    return np.ndarray((count, columns), dtype, ctypes.string_at(address, block.nbytes))

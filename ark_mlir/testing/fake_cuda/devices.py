@@ -14,13 +14,13 @@ class Device:
     """One GPU.
 
     Attributes:
-        ordinal: its number, which is also its handle.
-        memory: its bytes.
+        ordinal: the number of the GPU, which is also its handle.
+        memory: the size of the memory in bytes.
         retained: the number of references to its primary context.
         held: the number of handles of its context that are not released, with the context itself.
         running: the number of launches that are queued or run.
         lanes: the number of CTAs that run.
-        name: its model.
+        name: the name of the model.
         broken: True from a failed kernel or copy until the context is released.
         occupied: True if a foreign kernel occupies all SMs, so that launches and memsets wait for
             its end.
@@ -38,7 +38,7 @@ class Device:
 
     @property
     def context(self) -> str:
-        """The primary context."""
+        """Returns the primary context."""
         return f"context of {self.ordinal}"
 
 
@@ -51,7 +51,7 @@ class Contexts:
 
     @property
     def stack(self) -> list[object]:
-        """The contexts of this thread."""
+        """Returns the contexts of this thread."""
         stack: list[object] | None = getattr(self._threads, "stack", None)
         if stack is None:
             stack = self._threads.stack = []
@@ -59,5 +59,5 @@ class Contexts:
 
     @property
     def device(self) -> Device | None:
-        """The device of the current context; None if there is no context of a device."""
+        """Returns the device of the current context; None without a context of a device."""
         return self._devices.get(str(self.stack[-1])) if self.stack else None

@@ -48,7 +48,7 @@ _JIT_LOG = b"ptxas fatal   : Unresolved extern function '__nv_sinf'"
 
 
 class FakeCuda(VirtualMemoryFunctions, CopyFunctions):
-    """One GPU or several. Threads may call it at once.
+    """A driver with one GPU or several. Several threads may call it at once.
 
     A call that needs a context fails in a thread that has none. The current context of a thread
     selects the device of its calls. The release of the last reference to a primary context destroys
@@ -64,14 +64,14 @@ class FakeCuda(VirtualMemoryFunctions, CopyFunctions):
 
     Attributes:
         devices: the GPUs.
-        occupied: True if foreign kernels occupy all SMs of all GPUs. A memset also waits while own
-            kernels occupy all SMs.
-        foreign: names of functions that wait for a foreign kernel on a non-blocking stream, beside
-            which launches begin: all of :data:`WAITS_FOR_ALL`, or some of them.
-        busy: SMs occupied by foreign kernels, not visible before a launch.
+        occupied: True if foreign kernels occupy all SMs of all GPUs. A memset also waits while
+            kernels of this driver occupy all SMs.
+        foreign: names of functions that wait for a foreign kernel on a non-blocking stream, while
+            launches do not wait: all of :data:`WAITS_FOR_ALL`, or some of them.
+        busy: the number of SMs that foreign kernels occupy, which only a launch discovers.
         crashes: True if the next kernel fails. Every later call on its device then fails, too, and
-            no handle is released until the context is.
-        assembles: the code that the driver assembles from any PTX; None refuses PTX.
+            no handle is released before the context.
+        assembles: the image that the driver returns for any PTX; None refuses PTX.
         mps: True if kernels of several processes run on a GPU at the same time.
         calls: names of the calls so far.
         launched: the streams of the launches so far.
@@ -160,7 +160,7 @@ class FakeCuda(VirtualMemoryFunctions, CopyFunctions):
             device.memory = nbytes
 
     def new_stream(self) -> int:
-        """Returns a stream of the caller's, which `held` does not count."""
+        """Returns a stream that belongs to the caller, which `held` does not count."""
         return self._new_stream(self._current())
 
     def delay(self, stream: int, operation: Operation) -> None:

@@ -49,8 +49,8 @@ class Block:
     """Consecutive bytes that one device or several may access.
 
     Attributes:
-        address: of the first byte.
-        nbytes: the size.
+        address: the address of the first byte.
+        nbytes: the size in bytes.
         charged: the device in whose memory the bytes lie.
         devices: the devices that may access it; None if all of them may.
         keeper: keeps the bytes alive.
@@ -66,7 +66,7 @@ class Block:
 
     @property
     def end(self) -> int:
-        """The address after the last byte."""
+        """Returns the address after the last byte."""
         return self.address + self.nbytes
 
 
@@ -75,12 +75,12 @@ class Physical:
     """Physical memory of ``cuMemCreate``, which lives as long as its handle or a mapping.
 
     Attributes:
-        device: whose memory it is.
-        nbytes: the size.
+        device: the device that has the memory.
+        nbytes: the size in bytes.
         file: the file of memory that other processes can map; None if only this process can.
         imported: True if another process created it.
-        references: the number of references to the handle, which is valid until none is left.
-        mappings: its mappings.
+        references: the number of references to the handle, which is valid while it is not zero.
+        mappings: the mappings of the memory.
     """
 
     device: Device

@@ -63,7 +63,7 @@ OF_THE_THREAD = {
     "cuCtxPopCurrent", "cuCtxPushCurrent", "cuCtxSetCurrent", "cuDriverGetVersion",
     "cuThreadExchangeStreamCaptureMode",
 }  # fmt: skip
-# Functions called within a release, which never fail either.
+# Functions that ark calls to release a handle, which never fail either.
 WITHIN_RELEASES = {"cuCtxPopCurrent", "cuCtxPushCurrent", "cuThreadExchangeStreamCaptureMode"}
 # While a stream is captured, these end its capture, unless the calling thread's mode is relaxed.
 UNSAFE_IN_CAPTURE = {

@@ -26,7 +26,7 @@ class OnDevice:
 
     Attributes:
         array: the copy.
-        streams: the streams for which its producer was told to make it ready.
+        streams: the argument `stream` of each call of ``__dlpack__``.
     """
 
     def __init__(self, array: NDArray[Any], ordinal: int = 0) -> None:
@@ -48,14 +48,14 @@ class OnDevice:
 def fake_executable(
     cuda: FakeCuda, kernel: bytes, program: ToyProgram, alignment: int = 16, **options: Any
 ) -> Executable:
-    """A toy program that runs on a stand-in for a GPU.
+    """Returns a toy program that runs on a stand-in for a GPU.
 
     Args:
         cuda: the stand-in.
-        kernel: of :func:`~ark_mlir.testing.toy.compile_kernel`.
+        kernel: the kernel of :func:`~ark_mlir.testing.toy.compile_kernel`.
         program: the program.
-        alignment: bytes, of every buffer.
-        options: of :meth:`~ark_mlir.testing.toy.ToyProgram.parts`.
+        alignment: the alignment of every buffer in bytes.
+        options: options of :meth:`~ark_mlir.testing.toy.ToyProgram.parts`.
     """
     manifest, sections = program.parts(kernel, **options)
     manifest["target"].update(backend="cuda", arch="sm_90a", warps=16, shared_memory=1024)
@@ -74,15 +74,15 @@ def fake_world(
     devices: Sequence[int] | None = None,
     **options: Any,
 ) -> World:
-    """A toy program of several ranks that runs on stand-ins for GPUs.
+    """Returns a toy program of several ranks that runs on stand-ins for GPUs.
 
     Args:
         cuda: the stand-in.
-        kernel: of :func:`~ark_mlir.testing.toy.compile_kernel`.
+        kernel: the kernel of :func:`~ark_mlir.testing.toy.compile_kernel`.
         program: the program, whose buffers and tasks have names that begin with the rank.
         ranks: the number of ranks.
         devices: the GPU of each rank; None takes the first ones.
-        options: of :meth:`~ark_mlir.testing.toy.ToyProgram.parts`.
+        options: options of :meth:`~ark_mlir.testing.toy.ToyProgram.parts`.
     """
     manifest, sections = program.parts(kernel, ranks=ranks, **options)
     manifest["target"].update(backend="cuda", arch="sm_90a", warps=16, shared_memory=1024)

@@ -22,8 +22,8 @@ class SharedFile:
     """An open file with the bytes of one allocation; closed with the last reference to it.
 
     Attributes:
-        ordinal: the number of the GPU whose memory it stands for.
-        nbytes: the size.
+        ordinal: the number of the GPU whose memory the file represents.
+        nbytes: the size in bytes.
     """
 
     def __init__(self, file: int, ordinal: int, nbytes: int) -> None:

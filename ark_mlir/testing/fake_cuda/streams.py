@@ -57,7 +57,7 @@ class StreamFunctions:
     """The driver's functions for streams and events.
 
     Attributes:
-        waits: pairs of streams; the first one waited for an event of the second one.
+        waits: pairs of streams; the first stream waited for an event of the second stream.
     """
 
     def __init__(self, devices: list[Device]) -> None:
@@ -71,7 +71,7 @@ class StreamFunctions:
         raise NotImplementedError
 
     def _stream(self, handle: int) -> Stream:
-        """Returns the stream of a handle; KeyError if there is none."""
+        """Returns the stream of a handle; raises KeyError if there is none."""
         if handle in DEFAULT_STREAMS:
             return self._defaults[self._current()]
         return self._streams[handle]
@@ -123,7 +123,7 @@ class StreamFunctions:
 
     @property
     def _capture_mode(self) -> int:
-        """The capture mode of this thread."""
+        """Returns the capture mode of this thread."""
         return getattr(self._capture, "mode", CaptureMode.CU_STREAM_CAPTURE_MODE_GLOBAL)
 
     def _invalidate_captures(self, name: str) -> int:

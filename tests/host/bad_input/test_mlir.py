@@ -162,8 +162,12 @@ def test_files_that_are_not_programs_raise(refused: Refused) -> None:
     [
         (None, {}, "cannot interpret a NoneType; expected an ark.Program"),
         (5, {}, "cannot interpret an int"),
-        ("no.mlir", {}, "no.mlir: cannot read it"),
-        (program(f"  ark.return %x : {_T}"), None, "inputs are a NoneType; expected arrays"),
+        ("no.mlir", {}, "no.mlir: cannot be read"),
+        (
+            program(f"  ark.return %x : {_T}"),
+            None,
+            "inputs are a NoneType; expected a dict of arrays",
+        ),
         (program(f"  ark.return %x : {_T}"), [1], "inputs are a list"),
     ],
 )

@@ -253,7 +253,7 @@ def rsa_key() -> bytes:
 def test_trusted_keys_that_other_users_can_write_raise(
     signed: Path, key: Path, trust: Trust, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(permissions, "_is_own_group", lambda gid: False)
+    monkeypatch.setattr(permissions, "_is_private_group", lambda gid: False)
     folder = tmp_path / "keys"
     folder.mkdir()
     file = Path(shutil.copy(public(key), folder))

@@ -119,7 +119,7 @@ def test_the_key_stays_in_the_store(kept: BundleStore, tmp_path: Path) -> None:
 def test_an_entry_that_others_can_write_is_not_used(
     kept: BundleStore, monkeypatch: pytest.MonkeyPatch, caplog: Log, bits: int
 ) -> None:
-    monkeypatch.setattr(permissions, "_is_own_group", lambda gid: False)
+    monkeypatch.setattr(permissions, "_is_private_group", lambda gid: False)
     path = kept.folder / "a.arkbin"
     path.chmod(bits)
     assert kept.load("a") is None
@@ -158,7 +158,7 @@ def test_counters_do_not_follow_links(kept: BundleStore, tmp_path: Path) -> None
 def test_a_folder_that_others_can_write_loses_this_permission(
     kept: BundleStore, monkeypatch: pytest.MonkeyPatch, caplog: Log, bits: int
 ) -> None:
-    monkeypatch.setattr(permissions, "_is_own_group", lambda gid: False)
+    monkeypatch.setattr(permissions, "_is_private_group", lambda gid: False)
     kept.folder.chmod(bits)
     assert kept.load("a") is not None
     assert mode(kept.folder) == 0o700
@@ -201,7 +201,7 @@ def test_a_folder_above_that_others_can_write(
     kept: BundleStore, monkeypatch: pytest.MonkeyPatch, caplog: Log
 ) -> None:
     """Another user could replace this folder."""
-    monkeypatch.setattr(permissions, "_is_own_group", lambda gid: False)
+    monkeypatch.setattr(permissions, "_is_private_group", lambda gid: False)
     kept.folder.parent.chmod(0o775)
     refuses(kept, caplog, f"{kept.folder.parent} can be written by others (mode 775)")
     kept.folder.parent.chmod(0o1777)  # as in /tmp
@@ -221,7 +221,7 @@ def test_links_in_the_path_of_a_store(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: Log
 ) -> None:
     """A link of this user is followed and its target checked; links of other users are rejected."""
-    monkeypatch.setattr(permissions, "_is_own_group", lambda gid: False)
+    monkeypatch.setattr(permissions, "_is_private_group", lambda gid: False)
     beyond = tmp_path / "open"
     real = BundleStore(beyond / "cache", LIMIT)
     real.save("a", made())

@@ -122,7 +122,7 @@ def test_generate_in_a_world_of_another_size(tiny: Any, tmp_path: Path) -> None:
     for rank in ranks:
         _, errors = rank.communicate(timeout=400)
         assert rank.returncode == 1
-        assert "tensor_parallel 2 in a world of 3 ranks" in errors
+        assert "tensor_parallel 2 must be the number of ranks of the world, 3" in errors
 
 
 def generate(folder: Path, rank: int, processes: int, ranks: int) -> subprocess.Popen[str]:

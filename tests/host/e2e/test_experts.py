@@ -178,7 +178,10 @@ def test_indices_out_of_range(pick_target: Pick) -> None:
         (lambda x, w, v, i: ark.grouped_matmul(x, w, i[:2]), r"not \[T, K\], \[E, N, K\] and"),
         (lambda x, w, v, i: ark.grouped_matmul(x[:0, 0], w, i), r"are not \[T, K\]"),
         (lambda x, w, v, i: ark.grouped_matmul(x, v, i), "different element types"),
-        (lambda x, w, v, i: ark.grouped_matmul(x, w, x[0, :3]), "of fp32, not integers"),
+        (
+            lambda x, w, v, i: ark.grouped_matmul(x, w, x[0, :3]),
+            "counts must have an integer dtype, not fp32",
+        ),
         (lambda x, w, v, i: ark.indexed_matmul(x, w[0], i), r"not \[..., M, K\] and \[E, N, K\]"),
         (lambda x, w, v, i: ark.indexed_matmul(ark.unsqueeze(x, 1), w, i), "do not broadcast"),
         (lambda x, w, v, i: ark.indexed_matmul(x[:, :7], w, i), "contracted extents differ"),

@@ -99,7 +99,7 @@ def test_an_invalid_flag_raises() -> None:
         wide = ark.state("wide", (2,), ark.int32)
         real = ark.state("real", (1,), ark.fp32)
         for flag in (x, wide, real):
-            with pytest.raises(ark.InvalidUsageError, match="is not an int32 state"):
+            with pytest.raises(ark.InvalidUsageError, match="flag must be an int32 state"):
                 ark.stop_when(flag)
         first, second = (ark.state(name, (1,), ark.int32) for name in "ab")
         ark.update(first, x, (0,))

@@ -133,15 +133,21 @@ def test_a_convolution_is_a_product() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda x: ark.im2col(x, 6, 1), "no window of height 6 fits into 5"),
-        (lambda x: ark.im2col(x, 1, 3, dilation_width=3), "no window of width 7 fits into 6"),
+        (
+            lambda x: ark.im2col(x, 6, 1),
+            "window of height 6 does not fit into an image of height 5",
+        ),
+        (
+            lambda x: ark.im2col(x, 1, 3, dilation_width=3),
+            "window of width 7 does not fit into an image of width 6",
+        ),
         (lambda x: ark.im2col(x, 0, 1), "kernel_height must be positive, not 0"),
         (lambda x: ark.im2col(x, 1, 1, stride_width=0), "stride_width must be positive, not 0"),
         (lambda x: ark.im2col(x, 1, 1, pad_width=-1), "pad_width must not be negative"),
-        (lambda x: ark.im2col(x[0, 0, 0], 1, 1), "needs images of rank 2 to 4"),
+        (lambda x: ark.im2col(x[0, 0, 0], 1, 1), "x must have a rank from 2 to 4"),
         (lambda x: ark.max_pool(x, 0), "kernel_size must be positive, not 0"),
         (lambda x: ark.max_pool(x, 2, stride=-1), "stride must be positive, not -1"),
-        (lambda x: ark.max_pool(x[0, 0], 2), "needs images of rank 3 to 5"),
+        (lambda x: ark.max_pool(x[0, 0], 2), "x must have a rank from 3 to 5"),
     ],
 )
 def test_invalid_windows_raise(make: Any, message: str) -> None:

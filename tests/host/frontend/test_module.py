@@ -95,9 +95,11 @@ def test_strict_loading_names_missing_and_unexpected_names() -> None:
 
 def test_arrays_of_the_wrong_shape_raise() -> None:
     _, net = build()
-    with pytest.raises(ark.InvalidUsageError, match=r"'scale' has shape \[8\], the array \[3\]"):
+    with pytest.raises(
+        ark.InvalidUsageError, match=r"'scale' has shape \[8\], but its array has shape \[3\]"
+    ):
         net.load_state_dict({"scale": np.zeros(3, np.float32)}, strict=False)
-    with pytest.raises(ark.InvalidUsageError, match="'scale' is fp32, the array int64"):
+    with pytest.raises(ark.InvalidUsageError, match="'scale' is fp32, but its array is int64"):
         net.load_state_dict({"scale": np.zeros(8, np.int64)}, strict=False)
 
 

@@ -133,13 +133,13 @@ def test_einsum_equals_numpys(equation: str, shapes: list[tuple[int, ...]]) -> N
 @pytest.mark.parametrize(
     ("equation", "count", "message"),
     [
-        ("ij,jk->ik", 1, "it has 2 operands, and 1 are given"),
+        ("ij,jk->ik", 1, "it has subscripts for 2 operands, not for 1"),
         ("ii->i", 1, "'ii' has a letter twice"),
         ("ij->k", 1, "no operand has 'k'"),
         ("...i->i", 1, "only letters"),
         ("ijk->i", 1, "does not fit the shape"),
         ("ij,jk->ik", 2, "'j' is both 3 and 2"),
-        ("ij,ij,ij->ij", 3, "it has 3 operands, and 3 are given"),
+        ("ij,ij,ij->ij", 3, "expected one or two operands, not 3"),
     ],
 )
 def test_einsum_refuses(equation: str, count: int, message: str) -> None:
@@ -193,5 +193,5 @@ def test_products_of_integers_accumulate_in_out_dtype() -> None:
 def test_out_dtype_holds_the_operands(dtype: ark.DType, out: ark.DType) -> None:
     with building():
         x = ark.input("x", (3, 3), dtype)
-        with pytest.raises(ark.InvalidUsageError, match="out_dtype is an integer type"):
+        with pytest.raises(ark.InvalidUsageError, match=r"out_dtype .* must be an integer type"):
             ark.matmul(x, x, out_dtype=out)

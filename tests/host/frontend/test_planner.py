@@ -76,4 +76,4 @@ def test_invalid_plans_raise(refuses: Refuses, plan: Any, message: str) -> None:
 
 def test_an_inner_range_must_lie_within_the_outer(refuses: Refuses) -> None:
     with ark.planner(sms=(4, 8)):
-        refuses(lambda: ark.planner(sms=(0, 6)).__enter__(), "sms [0, 6) leaves the outer [4, 8)")
+        refuses(lambda: ark.planner(sms=(0, 6)).__enter__(), "sms [0, 6) leaves the range [4, 8)")

@@ -240,10 +240,10 @@ def test_names_in_use_are_refused_with_both_places() -> None:
 @pytest.mark.parametrize(
     ("rank", "world", "message"),
     [
-        (1, None, "go together"),
-        (None, 2, "go together"),
-        (2, 2, "rank 2 is not one of 2 ranks"),
-        (-1, 2, "rank -1 is not one of 2 ranks"),
+        (1, None, "rank is 1 and world_size is None"),
+        (None, 2, "rank is None and world_size is 2"),
+        (2, 2, r"rank 2 is not in \[0, 2\)"),
+        (-1, 2, r"rank -1 is not in \[0, 2\)"),
         (0.5, 2, "rank must be an integer"),
     ],
 )

@@ -31,8 +31,8 @@ def test_unary_float_ops(program: Any, refuses: Refuses, op: str) -> None:
     y = function(x(2, 3, dtype=ark.bf16))
     assert (y.shape, y.dtype, y.name) == ((2, 3), ark.bf16, op)
     i = x(3, dtype=ark.int32, name="i")
-    refuses(lambda: function(i), f"ark.{op}", "f32, f16 or bf16")
-    refuses(lambda: function(1.0), f"ark.{op}", "must be a tensor, not float 1.0")
+    refuses(lambda: function(i), f"ark.{op}", "is int32[3]", "fp32, fp16 or bf16")
+    refuses(lambda: function(1.0), f"ark.{op}", "must be a tensor, not the float 1.0")
 
 
 @pytest.mark.parametrize("op", UNARY_NUMBER)
@@ -40,7 +40,7 @@ def test_unary_number_ops(program: Any, refuses: Refuses, op: str) -> None:
     function = getattr(ark, op)
     assert function(x(2, 3, dtype=ark.uint8)).dtype is ark.uint8
     b = x(3, dtype=ark.bool, name="b")
-    refuses(lambda: function(b), f"ark.{op}", "number")
+    refuses(lambda: function(b), f"ark.{op}", "is bool[3]", "float or integer dtype")
 
 
 @pytest.mark.parametrize("op", BINARY)
@@ -104,7 +104,7 @@ def test_reshape(program: Any, refuses: Refuses) -> None:
     assert ark.reshape(f, 24).shape == (24,)
     refuses(lambda: ark.reshape(f, (5, 5)), "cannot reshape [4, 6] to [5, 5]")
     refuses(lambda: ark.reshape(f, (-1, -1)), "more than one -1")
-    refuses(lambda: ark.reshape(f, (-1, 5)), "do not fill [-1, 5]")
+    refuses(lambda: ark.reshape(f, (-1, 5)), "no extent in place of -1 makes [-1, 5]")
     refuses(lambda: ark.reshape(f, (-2, 12)), "is negative")
 
 
@@ -131,17 +131,23 @@ def test_concat_and_split(program: Any, refuses: Refuses) -> None:
     joined = ark.concat([f, g], -1)
     assert joined.shape == (2, 8)
     assert [p.shape for p in ark.split(joined, 2, 1)] == [(2, 4), (2, 4)]
+    assert [p.shape for p in ark.split(joined, np.int64(2), 1)] == [(2, 4), (2, 4)]  # type: ignore[arg-type]
     assert [p.shape for p in ark.split(joined, [3, 0, 5], -1)] == [(2, 3), (2, 0), (2, 5)]
     assert [p.shape for p in ark.sharding(joined, 1, 2)] == [(2, 2)] * 4
     refuses(lambda: ark.concat([f, g], 0), "ark.concat", "concat_c3")
     refuses(lambda: ark.concat([f, g], 2), "ark.concat", "axis 2 is not a dimension")
-    refuses(lambda: ark.concat([], 0), "expected a list of tensors")
-    refuses(lambda: ark.concat(f, 0), "expected a list of tensors")  # type: ignore[arg-type]
-    refuses(lambda: ark.concat([f, 1], 0), "operand 1 must be a tensor")  # type: ignore[list-item]
-    refuses(lambda: ark.split(joined, 3, 1), "extent 8 has no 3 equal parts")
-    refuses(lambda: ark.split(joined, [3, 4], 1), "parts [3, 4] do not make up extent 8")
+    refuses(lambda: ark.concat([], 0), "xs is empty")
+    refuses(lambda: ark.concat(f, 0), "xs must be a list of tensors, not <ark.Tensor")  # type: ignore[arg-type]
+    refuses(lambda: ark.concat([f, 1], 0), "xs[1] must be a tensor")  # type: ignore[list-item]
+    refuses(
+        lambda: ark.split(joined, 3, 1), "n_or_sizes 3 does not divide the extent 8 of dimension 1"
+    )
+    refuses(lambda: ark.split(joined, [3, 4], 1), "n_or_sizes [3, 4]", "extent 8 of dimension 1")
     refuses(lambda: ark.split(joined, 2, 5), "axis 5 is not a dimension")
-    refuses(lambda: ark.sharding(joined, 1, 3), "extent 8 is not a multiple of 3")
+    refuses(
+        lambda: ark.sharding(joined, 1, 3),
+        "dim_per_shard 3 does not divide the extent 8 of dimension 1",
+    )
 
 
 def test_broadcast_squeeze_unsqueeze(program: Any, refuses: Refuses) -> None:
@@ -151,7 +157,7 @@ def test_broadcast_squeeze_unsqueeze(program: Any, refuses: Refuses) -> None:
     assert ark.squeeze(f, -1).shape == (3,)
     assert ark.unsqueeze(f, (0, -1)).shape == (1, 3, 1, 1)
     refuses(lambda: ark.broadcast_to(f, (2, 4)), "ark.broadcast_to", "broadcast_to_c1")
-    refuses(lambda: ark.squeeze(f, 0), "dimension 0 has extent 3, not one")
+    refuses(lambda: ark.squeeze(f, 0), "axis 0 has extent 3")
     refuses(lambda: ark.squeeze(f, 2), "axis 2 is not a dimension")
     refuses(lambda: ark.unsqueeze(f, 5), "not distinct dimensions")
     refuses(lambda: ark.unsqueeze(f, (0, 0)), "not distinct dimensions")
@@ -260,7 +266,9 @@ def test_update(program: Any, refuses: Refuses) -> None:
     row = ark.scalar("row", max=3)
     assert ark.update(cache, value, (row, 0)).shape == (4, 8)
     assert ark.update(ark.update(cache, value, (0, 0)), value, (1, 0)).state is cache.state
-    refuses(lambda: ark.update(value, value, (0, 0)), "ark.update", "'x' is not a state")
+    refuses(
+        lambda: ark.update(value, value, (0, 0)), "ark.update", "state must be a result of", "'x'"
+    )
     refuses(lambda: ark.update(cache, value, (4, 0)), "ark.update", "update_c4")
     refuses(lambda: ark.update(cache, value, (-1, 0)), "ark.update", "update_c4")
     refuses(lambda: ark.update(cache, value, (0,)), "ark.update", "update_c3")

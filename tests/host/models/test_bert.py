@@ -123,7 +123,7 @@ def test_types_tell_the_sentences_of_a_pair_apart(model: Any) -> None:
 @pytest.mark.parametrize(
     ("types", "message"),
     [
-        ([[0, 0]], "types must have the shape of ids"),
+        ([[0, 0]], "types must have a row for each row of ids"),
         ([[0, 2, 0, 0]], r"types\[0\] must be from 0 to 1"),
         ([[0, -1, 0, 0]], r"types\[0\] must be from 0 to 1"),
         ([[0.5, 0, 0, 0]], r"types\[0\] must be a row of integers"),
@@ -184,7 +184,7 @@ def test_weights_in_several_files(tiny: Any, tmp_path: Path) -> None:
         (3, None, "ids must be rows of integers"),
         ([[1], []], None, "prompt 1 has no token"),
         ([[1, 2]], [[0, 0]], "prompt 0 has no token"),
-        ([[1, 2]], [[1]], "mask must have the shape of ids"),
+        ([[1, 2]], [[1]], "mask must have a row for each row of ids"),
         ([[1, 2]], [[1, 2]], r"mask\[0\] must hold zeros and ones"),
         ([[1, 2]], 1, "mask must be rows"),
     ],

@@ -69,7 +69,11 @@ def test_an_unknown_model_type(tmp_path: Path) -> None:
         ("bert", {"num_attention_heads": 3}, "hidden size 16 is not a multiple of 3 heads"),
         ("bert", {"hidden_act": "swish9"}, "unknown hidden_act 'swish9'; known are gelu"),
         ("bert", {"layer_norm_eps": float("nan")}, "not valid JSON: NaN is not a number"),
-        ("bert", {"position_embedding_type": "relative"}, "only absolute position embeddings"),
+        (
+            "bert",
+            {"position_embedding_type": "relative"},
+            "'position_embedding_type' must be 'absolute'",
+        ),
         ("llama", {"num_key_value_heads": 3}, "4 heads are no multiple of 3 key heads"),
         ("llama", {"num_hidden_layers": 2**31}, "'num_hidden_layers' is 2147483648, but the wei"),
         ("qwen3", {"num_hidden_layers": 100_000}, "'num_hidden_layers' is 100000, but the weights"),
@@ -196,7 +200,7 @@ def test_tokens_that_end_a_text(tiny: Any, tmp_path: Path) -> None:
 
 def test_invalid_options_raise(tiny: Any, tmp_path: Path) -> None:
     folder = tiny.write_model(tmp_path / "bert", "bert")
-    check(folder, "bert has no option lenght; it has batch, length", lenght=3)
+    check(folder, "bert have no option lenght; options are batch, length", lenght=3)
     check(folder, "length 13 exceeds the model's 12 positions", length=13)
     check(folder, "length must be at least 1, not 0", length=0)
     check(folder, "batch must be at least 1, not 0", batch=0, length=8)
@@ -205,7 +209,7 @@ def test_invalid_options_raise(tiny: Any, tmp_path: Path) -> None:
     check(folder, "unknown dtype", dtype="fp99", length=8)
     check(folder, "dtype must be fp32, fp16 or bf16, not int8", dtype="int8", length=8)
     folder = tiny.write_model(tmp_path / "llama", "llama")
-    check(folder, "llama has no option batch", batch=3)
+    check(folder, "llama have no option batch", batch=3)
     check(folder, "max_length must be an integer, not 2.5", max_length=2.5)
     check(folder, "chunk must be at least 1", chunk=-1)
 
@@ -220,7 +224,10 @@ Damage = Callable[[dict[str, Any]], object]
             lambda a: a.pop("encoder.layer.1.output.dense.bias"),
             "the weights lack encoder.layer.1.output.dense.bias",
         ),
-        (lambda a: a.clear(), "the weights lack encoder.layer.0; is the model type right?"),
+        (
+            lambda a: a.clear(),
+            "the weights lack encoder.layer.0, which the model type in config.json",
+        ),
         (
             lambda a: a.update({"embeddings.LayerNorm.bias": np.zeros(15, np.float32)}),
             "tensor 'embeddings.LayerNorm.bias' has shape [15], the configuration requires [16]",

@@ -141,7 +141,7 @@ def test_temperature_zero_is_greedy(
         ({"seed": 2**63}, "seed must be below 2^63"),
         ({"stop": 37}, r"stop\[0\] has token 37, but the vocabulary has 37"),
         ({"stop": -1}, r"stop\[0\] has token -1"),
-        ({"stop": list(range(9))}, "9 stop tokens; the limit is 8"),
+        ({"stop": list(range(9))}, "stop has 9 tokens; the limit is 8"),
         ({"stop": [1.5]}, r"stop\[0\] must be a row of integers"),
     ],
 )

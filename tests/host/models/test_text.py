@@ -136,8 +136,8 @@ def test_arguments_are_checked_at_once(model: Any) -> None:
         ({"prompt": ""}, "the prompt has no token"),
         ({"prompt": [37]}, "has token 37, but the vocabulary has 37"),
         ({"max_new_tokens": 99}, "exceed max_length 24"),
-        ({"stop": list(range(9))}, "9 stop tokens; the limit is 8"),
-        ({"temperature": 1.0}, "greedy decoding only"),
+        ({"stop": list(range(9))}, "stop has 9 tokens; the limit is 8"),
+        ({"temperature": 1.0}, "needs sampling; load the model with sampling=True"),
         ({"temprature": 1.0}, "unknown option temprature; known are stop, temperature"),
     ):
         arguments: dict[str, Any] = {"prompt": PROMPT, "max_new_tokens": 4, **wrong}
@@ -165,7 +165,9 @@ def test_a_decoder_from_bundles(model: Any, decoder_folder: Path, tmp_path: Path
         loaded.compile("cpu")
     with pytest.raises(ark.InvalidUsageError, match="which cannot be interpreted"):
         loaded.generate(PROMPT, 8, reference=True)
-    with pytest.raises(ark.InvalidUsageError, match="greedy decoding only"):
+    with pytest.raises(
+        ark.InvalidUsageError, match="needs sampling; load the model with sampling=True"
+    ):
         loaded.generate(PROMPT, 8, temperature=1.0)
 
 
@@ -177,7 +179,7 @@ def test_bundles_that_do_not_fit(
     model.executables["decode"].save(tmp_path / "m.decode.arkbin")
     with pytest.raises(ark.BundleError, match=r"m\.prefill\.arkbin"):
         ark.models.load_compiled(decoder_folder, tmp_path / "m.arkbin")
-    with pytest.raises(ark.InvalidUsageError, match="is not a program of an encoder"):
+    with pytest.raises(ark.InvalidUsageError, match="is not the program of an encoder"):
         ark.models.load_compiled(decoder_folder, tmp_path / "m.decode.arkbin")
     model.executables["prefill"].save(tmp_path / "m.prefill.arkbin")
     other = tiny.write_model(tmp_path / "qwen3", "qwen3")

@@ -317,7 +317,7 @@ def test_what_cannot_be_trained() -> None:
         (linear, squares, x, lambda n: torch.optim.AdamW(n.parameters(), amsgrad=True), missing,
          "with amsgrad is not supported"),
         (stepped, squares, x, lambda _: used, missing, "taken steps already"),
-        (linear, squares, x, lambda _: other, usage, "not one of the model"),
+        (linear, squares, x, lambda _: other, usage, "that model.parameters\\(\\) does not have"),
         (linear, squares, x, lambda _: "adam", usage, "optimizer is a str"),
         (linear, squares, x, lambda _: lambda weights: None, usage, "not a NoneType"),
     ]  # fmt: skip

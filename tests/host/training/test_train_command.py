@@ -60,7 +60,7 @@ def test_a_folder_that_holds_a_training(tmp_path: Path, capsys: pytest.CaptureFi
     states.parent.mkdir(parents=True)
     write_safetensors(states, {"loop.step": np.array(6, np.int32)})
     assert main(command) == 1
-    assert "has a training already" in capsys.readouterr().err
+    assert "has the states of a training" in capsys.readouterr().err
     assert main([*command, "--resume"]) == 1
     assert "all 6 steps are done" in capsys.readouterr().err
     write_safetensors(states, {"other": np.array(6, np.int32)})

@@ -97,10 +97,10 @@ def test_wrong_uses() -> None:
         layer = Layer(ark.bf16)
         ark.output("y", layer(ark.input("x", (2, 3), ark.bf16)))
         for make, reason in (
-            (lambda: ark.trainable(layer, masters=True), "'weight' is read already"),
-            (lambda: ark.trainable(foreign), "'weight' is a parameter of another program"),
-            (lambda: ark.trainable(ark.Module()), "the module has no parameters"),
-            (lambda: ark.trainable(3), "expected an ark.Module, not int"),  # type: ignore[arg-type]
+            (lambda: ark.trainable(layer, masters=True), "has read parameter 'weight' already"),
+            (lambda: ark.trainable(foreign), "'weight' belongs to program 'other', not to 'net'"),
+            (lambda: ark.trainable(ark.Module()), "the module Module has no parameters"),
+            (lambda: ark.trainable(3), "module must be an ark.Module, not 3"),  # type: ignore[arg-type]
             (lambda: ark.optim.SGD([], 0.1), "weights is empty"),
             (lambda: ark.optim.SGD([layer.weight], 0.1), "'weight' is not a state"),
         ):
@@ -115,7 +115,10 @@ def test_optimizers_check_their_arguments() -> None:
         optim: Any = ark.optim
         for make, reason in (
             (lambda: optim.SGD([w], -1.0, name="a"), "lr must be at least 0"),
-            (lambda: optim.SGD([w], 0.1, nesterov=True, name="b"), "nesterov needs momentum"),
+            (
+                lambda: optim.SGD([w], 0.1, nesterov=True, name="b"),
+                "nesterov=True needs a momentum",
+            ),
             (lambda: optim.SGD([w, w], 0.1, name="c"), "among the weights twice"),
             (lambda: optim.AdamW([w], betas=(0.9, 1.0), name="d"), "betas must be below 1"),
             (lambda: optim.AdamW([w], lr=ark.ones((2,)), name="e"), "lr must be a float scalar"),

@@ -204,8 +204,12 @@ def test_wrong_uses() -> None:
         ark.training.Trainer(unfed, own, batch)
     with ark.Program("none"):
         ark.output("y", ark.zeros((1,)))
-        with pytest.raises(ark.InvalidUsageError, match="positive integer"):
+        with pytest.raises(ark.InvalidUsageError, match=r"test_trainer\.py:.*positive integer"):
             ark.training.Loop(steps=0)
+        with pytest.raises(ark.InvalidUsageError, match=r"shape\[0\] must be an integer, not 2\.5"):
+            ark.training.Loop().input("x", (2.5,))  # type: ignore[arg-type]
+    with pytest.raises(ark.InvalidUsageError, match="paths must be a list of paths, not 'a.txt'"):
+        ark.training.read_bytes("a.txt")
 
 
 @pytest.mark.parametrize("span", [0.0097, 0.95, 1.0, 9.0, 9.99, 1e5])
