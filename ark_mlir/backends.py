@@ -161,7 +161,7 @@ register(
         selects_devices=True,
         process_memory="gpu",
         notifies_start=True,
-        # All lanes of a GPU run at once: no lane waits until the host schedules another lane.
+        # All lanes of a GPU run at once: no lane waits until another lane starts.
         wait_seconds=2.0,
     )
 )

@@ -111,7 +111,8 @@ class Node:
         return self.document.problem(self.path, problem)
 
     def keys(self, required: frozenset[str], optional: frozenset[str] = frozenset()) -> None:
-        """Checks that this is an object with all `required` keys, and otherwise `optional` ones."""
+        """Checks that this is an object with all `required` keys, and no keys but these and
+        `optional`."""
         present = self.mapping().keys()
         if missing := required - present:
             raise self.error(f"key {min(missing)!r} is missing")

@@ -28,7 +28,7 @@ class GroupStep:
         results: the results of the group.
         cotangents: the cotangent of each result; None if the loss does not depend on the result.
         needed: True for each input whose cotangent is needed.
-        reverse_pass: the pass over the program, for rules that differentiate ops of theirs.
+        reverse_pass: the pass over the program, for rules that create ops and differentiate them.
     """
 
     reverse_pass: Any

@@ -115,11 +115,12 @@ def attention(
             the position of the last valid key.
         mask: broadcasts to ``[..., Hq, Tq, Tk]``. A bool mask keeps the scores where it is true; a
             mask of the dtype of `q` is added to them.
-        kv_length: the number of valid keys, which come first: an int, or a scalar tensor. By
-            default, all Tk keys are valid.
+        kv_length: the number of valid keys, which come first: an int, or a scalar of int32 or
+            int64. By default, all Tk keys are valid.
 
     The result is zero for a query that sees no key. Raises InvalidUsageError if shapes or dtypes do
-    not fit, or an int `kv_length` is not in [0, Tk].
+    not fit, or an int `kv_length` is not in [0, Tk]. A run raises DataRangeError if a scalar
+    `kv_length` is not in this range.
 
     Example:
         >>> position = ark.scalar("position", max=511)

@@ -82,8 +82,8 @@ def bitcast(x: Tensor, dtype: DTypeLike, name: str | None = None) -> Tensor:
     values, use ``cast``.
 
     Raises InvalidUsageError if the bytes of the last dimension are not a multiple of the new size,
-    if `x` has rank zero and the size changes, if `dtype` is unknown, or if only one of both dtypes
-    is bool.
+    if `x` has rank zero and the size changes, if `dtype` is unknown, or if it is bool and the dtype
+    of `x` is not.
 
     Example:
         >>> ark.bitcast(ark.input("packed", (4, 64), ark.uint8), ark.fp16).shape

@@ -208,7 +208,7 @@ def test_wrong_uses() -> None:
             ark.training.Loop(steps=0)
         with pytest.raises(ark.InvalidUsageError, match=r"shape\[0\] must be an integer, not 2\.5"):
             ark.training.Loop().input("x", (2.5,))  # type: ignore[arg-type]
-    with pytest.raises(ark.InvalidUsageError, match="paths must be a list of paths, not 'a.txt'"):
+    with pytest.raises(ark.InvalidUsageError, match="paths must be a list of paths"):
         ark.training.read_bytes("a.txt")
 
 
