@@ -1,7 +1,7 @@
 """The backends: the facts that the package needs about each one, and the modules that implement it.
 
 Adding a backend is one call of :func:`register` (docs/extending.md). The modules are imported on
-use, so that a machine needs only the libraries of its own backends.
+use, so that a machine needs only the libraries of the backends that it uses.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ class ArkError(Exception):
 
     Args:
         message: the problem, in one sentence.
-        location: the location of the problem, ``file:line`` or a path; None if it has none.
+        location: the location of the problem, ``file:line`` or a path, or None.
         op: the op that has the problem, such as ``ark.matmul``.
         notes: further lines, such as the other op of a conflict or a hint.
 

@@ -52,7 +52,7 @@ def find_weakness(path: Path) -> str | None:
 
 
 def make_private_folder(path: Path) -> None:
-    """Creates a folder, and its missing parents, with mode 0700, whatever the umask is.
+    """Creates a folder, and its missing parents, with mode 0700, for any umask.
 
     An existing folder is not changed. Raises OSError if a folder cannot be created.
     """

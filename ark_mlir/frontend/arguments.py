@@ -122,7 +122,7 @@ def tensor(
         offsets: index of the view's first element in the input; by default zeros.
         padded_shape: extents of the view with its padding, which begins at `offsets` and must lie
             in the input; by default `shape`. No op writes to the padding.
-        rank: -1 or the program's own rank. ``ark.recv`` receives tensors of other ranks.
+        rank: -1 or the rank of the program. ``ark.recv`` receives tensors of other ranks.
         name: the keyword of ``Executable.run``, which takes an array of shape `strides`; by
             default the first of "tensor", "tensor_1", "tensor_2", ... that is free.
 

@@ -38,7 +38,7 @@ class GroupStep:
     needed: tuple[bool, ...]
 
 
-# Returns a cotangent for each input, or None for an input that has none.
+# Returns a cotangent for each input, or None for an input without a cotangent.
 GroupRule = Callable[[GroupStep], Sequence[Tensor | None]]
 
 

@@ -67,9 +67,9 @@ def planner(
             the dependences allow it.
 
     The ``as`` target of the block is a :class:`Plan`. Blocks nest: arguments of the inner block
-    override those of the outer one, and its ranges must lie within the outer ranges. Raises
-    InvalidUsageError if a range is empty or leaves the outer range, an extent is not positive, or a
-    value has another type.
+    override the arguments of the outer block, and its ranges must lie within the outer ranges.
+    Raises InvalidUsageError if a range is empty or leaves the outer range, an extent is not
+    positive, or a value has another type.
 
     Example:
         >>> with ark.planner(sms=(0, 64), tile=(4, 32)):

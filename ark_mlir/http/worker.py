@@ -104,7 +104,7 @@ class Worker:
         return True
 
     def stop(self) -> None:
-        """Cancels the current job, fails those that wait, and ends the thread."""
+        """Cancels the current job, fails the waiting jobs, and ends the thread."""
         self._closed = True
         if (current := self._current) is not None:
             current.cancel()

@@ -122,9 +122,10 @@ def load(
     Returns an :class:`EmbeddingModel` for encoders, a :class:`GenerativeModel` for decoders. A type
     checker infers the class from an option that only one of them has; without such an option,
     narrow the result with ``isinstance``. Weights are mapped from their files, which must not
-    change while the model exists; those of experts are copied to memory. Raises InvalidUsageError
-    if the folder, its configuration, its tensors or an option is invalid, and UnsupportedError if
-    the model type is unknown. Warns if the weights have more layers than the configuration.
+    change while the model exists; the weights of experts are copied to memory. Raises
+    InvalidUsageError if the folder, its configuration, its tensors or an option is invalid, and
+    UnsupportedError if the model type is unknown. Warns if the weights have more layers than the
+    configuration.
 
     Example:
         >>> list(ark.models.load(folder, length=12).programs)

@@ -15,7 +15,7 @@ from .tensor_names import LLAMA, TensorNames
 
 __all__ = ["DecoderConfig", "Norm", "divide"]
 
-# "rms", with weights that are one more than those of the file ("rms_plus_one"), or LayerNorm with
+# RMSNorm ("rms"), RMSNorm with the weights of the file plus one ("rms_plus_one"), or LayerNorm with
 # or without a bias.
 Norm = Literal["rms", "rms_plus_one", "layer", "layer_without_bias"]
 
@@ -107,7 +107,7 @@ class DecoderConfig:
         return self.window is not None and _cyclic(self.windowed, layer)
 
     def rope(self, layer: int) -> Rope | None:
-        """Returns the rotary positions of a layer, None if it has none."""
+        """Returns the rotary positions of a layer, or None."""
         if self.learned_positions or _cyclic(self.unrotated, layer):
             return None
         if self.local is not None and self.has_window(layer):

@@ -118,7 +118,7 @@ class EncoderConfig:
     """The sizes and features of an encoder; the defaults of the features are those of BERT.
 
     Attributes:
-        types: number of token types, the sentences of a pair; 0 if the encoder has none.
+        types: number of token types, such as the sentences of a pair; 0 without token types.
         offset: the row of the first position in the table of positions.
         pre_norm: True if norms are before attention and MLP, and not after them.
         biases, norm_bias: True if matrices and norms have biases.
@@ -185,7 +185,7 @@ class EncoderFamily:
 
     Attributes:
         fields: fields of EncoderConfig, each a value or a function that reads it.
-        keys: names of entries of ``config.json``, by those that BERT has.
+        keys: names of entries of ``config.json``, by the names of BERT's entries.
         activation: the default activation.
         plain: entries of which only some values are supported, see :meth:`Config.plain`.
         harmless: entries that do not affect a forward pass.

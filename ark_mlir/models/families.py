@@ -34,7 +34,7 @@ class Family:
 
     Attributes:
         fields: fields of DecoderConfig, each a value or a function that reads it.
-        keys: names of entries of ``config.json``, by those that Llama has.
+        keys: names of entries of ``config.json``, by the names of Llama's entries.
         eps: the name of the entry with the epsilon of norms, and its default.
         activation: the name of the entry with the activation, and its default.
         windows: returns the flags of the layers that have a window, for a model without

@@ -176,11 +176,11 @@ class GenerativeModel(Model):
         """Yields what :meth:`generate` returns while the model generates it.
 
         Args:
-            prompt, max_new_tokens, choice: as those of :meth:`generate`.
+            prompt, max_new_tokens, choice: arguments of :meth:`generate`.
 
         Returns an iterator of deltas of text, or of tokens. Until it is exhausted or closed, calls
-        of other threads wait. The launches are as short as a few hundredths of a second. Raises
-        the errors of :meth:`generate`, those of the arguments at once. The iterator raises
+        of other threads wait. A launch takes a few hundredths of a second. Raises the errors of
+        :meth:`generate`; the call itself raises the errors of the arguments. The iterator raises
         InvalidUsageError if another stream of the model is open in its thread.
 
         Example:
@@ -267,7 +267,7 @@ class GenerativeModel(Model):
             yield rest
 
     def _tokens(self, request: Request) -> Iterator[int]:
-        """Yields tokens; those of a request for tokens end with the one of a stop string."""
+        """Yields tokens, up to the token that completes a stop string."""
         if not request.count:
             return
         run: RunProgram = _Interpreted(self) if request.reference else _Compiled(self)

@@ -60,7 +60,7 @@ class Model:
         """Compiles every program and binds its parameters; returns the model.
 
         Args:
-            target, options, overrides: arguments as those of ``ark.compile``.
+            target, options, overrides: arguments of ``ark.compile``.
 
         Raises the errors of ``ark.compile``, and InvalidUsageError if the model comes from bundles.
 

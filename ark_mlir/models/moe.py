@@ -2,7 +2,7 @@
 
 A router chooses the experts. Weights of all experts are one tensor for each projection,
 ``[experts, rows, columns]``, of which a run reads the chosen matrices only. No token is dropped,
-whatever the router chooses.
+for any choice of the router.
 
 With few tokens, each pair of a token and one of its experts is a product of one row. With more,
 pairs are sorted by expert first, so that several rows share a read of an expert.
@@ -140,7 +140,7 @@ def stack_experts(experts: Experts, layers: int, tensors: Arrays, where: str) ->
 
     Args:
         layers: number of layers.
-        tensors: the tensors of the file, whose names are those of `experts.names`.
+        tensors: the tensors of the file, with names as in `experts.names`.
         where: the folder, for messages.
 
     The arrays are copies, in memory, named ``model.layers.<n>.mlp.experts.<projection>.weight``;

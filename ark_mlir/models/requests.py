@@ -70,7 +70,7 @@ def is_conversation(prompt: object) -> TypeGuard[Messages]:
 
 
 def split_stops(stop: int | str | Sequence[int | str] | None) -> tuple[object, list[str]]:
-    """Returns the stop tokens, None for those of the model, and the stop strings."""
+    """Returns the stop tokens, or None for the tokens of the model, and the stop strings."""
     if isinstance(stop, str):
         return None, [stop]
     if isinstance(stop, Sequence):

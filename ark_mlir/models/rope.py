@@ -115,9 +115,10 @@ class YarnScaling:
 class LongScaling:
     """LongRoPE (Ding et al., 2024): divides each frequency by another number.
 
-    A program whose sequences may be longer than `original` uses the divisors `long` for all of
-    them, and any other program those in `short`. transformers chooses by the length of each
-    sequence instead, so that both differ for short sequences of a long program.
+    A program whose sequences may be longer than `original` uses the divisors `long` for all
+    sequences. Other programs use the divisors `short`. transformers selects the divisors by the
+    length of each sequence instead, so that its results for short sequences differ from those of a
+    program for long sequences.
     """
 
     short: tuple[float, ...]

@@ -11,7 +11,7 @@ begins with the rank after the one that keeps the part. All ranks get the same b
 A program that reads many tokens at once can also divide the tokens (*sequence parallelism*,
 Korthikanti et al., 2022).
 Between two products, each rank adds and normalizes its rows of the hidden states only. A
-``reduce_scatter`` takes the place of the ``all_reduce``, and an ``all_gather`` after the norm gives
+``reduce_scatter`` replaces the ``all_reduce``, and an ``all_gather`` after the norm gives
 all rows to the next product. Both together move as many bytes as the ``all_reduce``, and the sums
 have the same bits.
 
@@ -123,7 +123,7 @@ class Shard:
         return array[tuple(slice(each.start, each.stop) for each in parts)]
 
     def gather(self, logits: Tensor, vocabulary: int) -> Tensor:
-        """Returns the logits ``[batch, vocabulary]``, from those of this rank's part."""
+        """Returns the logits ``[batch, vocabulary]``, from the logits of this rank's part."""
         if self.size == 1:
             return logits
         batch, extent = logits.shape

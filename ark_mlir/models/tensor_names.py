@@ -16,9 +16,9 @@ class TensorNames:
         layers: the name of the list of layers.
         attention, mlp: names of the parts of a layer; the names of their tensors follow below.
         before_attention, after_attention, before_mlp, after_mlp: names of a layer's norms of inputs
-            and outputs; None for those that it does not have.
+            and outputs; None for an absent norm.
         qkv: the name of a tensor that has the rows of queries, then keys, then values.
-        gate_up: the name of a tensor that has the rows of the gate, then those of the other input.
+        gate_up: the name of a tensor that has the rows of the gate, then the rows of `up`.
         rows_are_inputs: True if matrices are stored as ``[inputs, outputs]``.
     """
 

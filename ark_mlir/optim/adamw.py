@@ -28,7 +28,7 @@ class AdamW(Optimizer):
             ``<name>.square.<weight>``, and of the bias corrections ``<name>.correction1`` and
             ``<name>.correction2``. Two optimizers of a program need two names.
 
-    The means are fp32, whatever the weights are. A bias correction, ``1 - beta**step``, is the mean
+    The means are fp32 for weights of any dtype. A bias correction, ``1 - beta**step``, is the mean
     of ones with the same decay, which is exact to a few units in the last place. Raises
     InvalidUsageError if a weight is not a state, or a number is out of range.
 

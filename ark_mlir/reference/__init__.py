@@ -290,7 +290,7 @@ def evaluate_ranks(
     for thread in threads:
         thread.join()
     errors = [o for o in outcomes if isinstance(o, BaseException)]
-    # The error of the rank that failed first comes before those of ranks that waited for it.
+    # The error of the rank that failed first precedes the errors of ranks that waited for it.
     for error in sorted(errors, key=lambda e: isinstance(e, RankFailedError)):
         raise error
     return [o for o in outcomes if isinstance(o, Evaluation)]

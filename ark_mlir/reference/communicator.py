@@ -1,6 +1,6 @@
 """The connection between ranks whose programs are interpreted concurrently.
 
-Each rank runs in its own thread; the threads synchronise at the collectives.
+Each rank runs in a separate thread; the threads synchronise at the collectives.
 """
 
 # The stubs of numpy and of MLIR's bindings leave the elements of arrays and lists unknown.

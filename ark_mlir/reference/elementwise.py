@@ -327,7 +327,7 @@ def to_integer(data: Array, dtype: DType) -> Array:
     """Converts floats to integers: truncates toward zero and saturates; NaN becomes zero."""
     low, high = dtype.integer_range
     whole = np.trunc(np.nan_to_num(data, nan=0.0, posinf=np.inf, neginf=-np.inf))
-    # float64 cannot represent 2**63 - 1, so that larger values need a case of their own.
+    # float64 cannot represent 2**63 - 1, so that larger values need a separate case.
     inside = (whole > float(low)) & (whole < float(high))
     result = np.where(inside, whole, 0).astype(dtype.numpy)
     result = np.where(whole >= float(high), dtype.numpy.type(high), result)

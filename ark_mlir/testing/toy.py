@@ -73,7 +73,7 @@ def prefetch(task: int, begin: int, end: int) -> Instruction:
 
 
 class ToyProgram:
-    """Collects the parts of a bundle; each method returns the index of what it added."""
+    """Collects the parts of a bundle; each method returns the index of the part that it adds."""
 
     def __init__(self, sms: int = 2, name: str = "toy", arena: int = 4096) -> None:
         self._name = name

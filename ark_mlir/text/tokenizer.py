@@ -47,7 +47,7 @@ class Tokenizer:
         self._truncating = threading.Lock()
         try:
             self._tokenizer: Any = library.Tokenizer.from_file(str(path))
-            # Padding and truncation are those of the caller.
+            # The caller pads and truncates.
             self._tokenizer.no_padding()
             self._tokenizer.no_truncation()
         except Exception as error:  # the package raises Exception itself

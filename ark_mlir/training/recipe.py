@@ -142,8 +142,8 @@ def train(
         plot: the page of the loss curve to write, or None.
 
     On Ctrl-C, the files are written before KeyboardInterrupt is raised. Raises InvalidUsageError if
-    the folder has states and `resume` is False, or has none of this model and it is True;
-    DeviceError if a loss is NaN or infinite; OSError if a file cannot be written.
+    the folder has states and `resume` is False, or if `resume` is True and the folder has no states
+    of this model; DeviceError if a loss is NaN or infinite; OSError if a file cannot be written.
 
     Example:
         >>> from pathlib import Path
@@ -200,7 +200,7 @@ def train(
 
 
 def _steps_done(states: Path) -> int:
-    """Returns the number of steps in a file of states; raises InvalidUsageError if it has none."""
+    """Returns the number of steps in a file of states; raises InvalidUsageError without it."""
     count = read_safetensors(states).get("loop.step")
     if count is None or count.shape != () or count.dtype != np.int32:
         raise InvalidUsageError("is not a file of training states", location=str(states))

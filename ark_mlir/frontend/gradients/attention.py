@@ -83,7 +83,7 @@ class _Scores:
         mask: None, or the mask, which broadcasts to ``[..., Hq, Tq, Tk]``.
         length: None, or the number of valid keys.
         scale: the factor of the products.
-        causal: True if a query sees only the keys up to its own position.
+        causal: True if a query sees only the keys up to the position of the query.
     """
 
     q: Tensor

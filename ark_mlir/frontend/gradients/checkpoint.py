@@ -54,8 +54,8 @@ def checkpoint(
     kept = [identity(result) for result in results]
 
     def again(step: GroupStep) -> list[Tensor | None]:
-        # The second computation waits for the cotangents. Without that, its ops would be the same
-        # as those of the first, and the compiler would merge them.
+        # The second computation waits for the cotangents. Otherwise the compiler would merge its
+        # ops with the equal ops of the first computation.
         deps = [cotangent for cotangent in step.cotangents if cotangent is not None]
         first = len(program.operations())
         copies = [identity(value, deps=deps) for value in step.inputs[: len(given)]]

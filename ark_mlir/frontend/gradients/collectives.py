@@ -1,6 +1,6 @@
 """Rules of collectives.
 
-The loss is the sum of the losses of all ranks, each of which calls ``ark.gradients`` on its own.
+The loss is the sum of the losses of all ranks. Each rank calls ``ark.gradients``.
 """
 
 from __future__ import annotations

@@ -179,7 +179,7 @@ class ReversePass:
                     self.receive(source.value, given)
 
     def result(self, source: Tensor, index: int, loss: Tensor) -> Tensor:
-        """Returns the cotangent of `source`; raises InvalidUsageError if it has none."""
+        """Returns the cotangent of `source`; raises InvalidUsageError if there is none."""
         found = self.cotangents.get(source.value)
         if found is not None:
             return found

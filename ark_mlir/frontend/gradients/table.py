@@ -98,7 +98,7 @@ class Step:
         return Tensor(self.program, value, self.op)
 
     def needs(self, value: ir.Value | None) -> bool:
-        """Returns True if the cotangent of an operand is needed; an absent operand has none."""
+        """Returns True if the cotangent of an operand is needed; False for an absent operand."""
         return value is not None and value in self.active
 
     def give(self, value: ir.Value | None, make: Callable[[], Tensor]) -> None:

@@ -156,7 +156,7 @@ def einsum(equation: str, *operands: Tensor, name: str | None = None) -> Tensor:
 
 
 def _parse(equation: str, tensors: Sequence[Tensor]) -> tuple[list[str], str]:
-    """Returns the letters of the operands, and those of the result."""
+    """Returns the letters of the operands, and the letters of the result."""
     left, arrow, output = str(equation).replace(" ", "").partition("->")
     inputs = left.split(",")
     if not 1 <= len(tensors) <= 2:

@@ -111,8 +111,8 @@ def attention(
         q: ``[..., Hq, Tq, D]`` of fp32, fp16 or bf16.
         k, v: ``[..., Hkv, Tk, D]``, of the dtype of `q`; Hq is a multiple of Hkv.
         scale: a factor of the scores; by default ``1 / sqrt(D)``.
-        causal: True if query i sees only the keys up to its own position. The last query is at
-            the position of the last valid key.
+        causal: True if a query sees only the keys up to the position of the query. The last query
+            is at the position of the last valid key.
         mask: broadcasts to ``[..., Hq, Tq, Tk]``. A bool mask keeps the scores where it is true; a
             mask of the dtype of `q` is added to them.
         kv_length: the number of valid keys, which come first: an int, or a scalar of int32 or

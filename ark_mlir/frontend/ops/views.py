@@ -371,7 +371,7 @@ def noop(x: Tensor, name: str | None = None) -> None:
 def getitem(x: Tensor, index: Index) -> Tensor:
     """Returns ``x[index]``: numpy's basic indexing by static ints, slices, ``...`` and None.
 
-    Later updates of a state do not change the result, whatever the index is. Raises
+    Later updates of a state do not change the result, even for the index ``[:]``. Raises
     InvalidUsageError if an int is out of range, a step is zero, or an index is a tensor.
     """
     entries = _expanded(x, index if isinstance(index, tuple) else (index,))

@@ -50,7 +50,7 @@ _JIT_LOG = b"ptxas fatal   : Unresolved extern function '__nv_sinf'"
 class FakeCuda(VirtualMemoryFunctions, CopyFunctions):
     """A driver with one GPU or several. Several threads may call it at once.
 
-    A call that needs a context fails in a thread that has none. The current context of a thread
+    A call that needs a context fails in a thread without a context. The current context of a thread
     selects the device of its calls. The release of the last reference to a primary context destroys
     the context with its memory, streams and kernels.
 

@@ -125,7 +125,7 @@ class MemoryFunctions(StreamFunctions):
     # -- addresses ---------------------------------------------------------------------------
 
     def find_block(self, address: int) -> Block | None:
-        """Returns the block with an address; None if the stand-in has none."""
+        """Returns the block that contains an address; None if there is no such block."""
         for block in self._blocks.values():
             if block.address <= address < block.end:
                 return block
