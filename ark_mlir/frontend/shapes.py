@@ -79,7 +79,7 @@ def as_shape(shape: object, op: str | None = None, *, wildcard: bool = False) ->
     """
     extents = as_ints(shape, "shape", op)
     if len(extents) > MAX_DIMENSIONS:
-        raise invalid(f"shape has {len(extents)} dimensions; the limit is {MAX_DIMENSIONS}", op)
+        raise invalid(f"a tensor has at most {MAX_DIMENSIONS} dimensions, not {len(extents)}", op)
     size = 1
     for axis, extent in enumerate(extents):
         if extent < 0 and not (wildcard and extent == -1):

@@ -157,7 +157,7 @@ class Server:
             raise ApiError(400, "the prompt has no token")
         if count > room:
             raise ApiError(
-                400, f"the prompt of {len(ids)} tokens and {count} new tokens exceed the limit of "
+                400, f"the prompt of {len(ids)} tokens and {count} new tokens exceed the model's "
                 f"{self.model.max_length} tokens", code="context_length_exceeded",
             )  # fmt: skip
         choice.setdefault("seed", secrets.randbits(31))

@@ -41,5 +41,5 @@ def read_activation(config: Config, key: str, default: str) -> str:
     name = config.word(key, default)
     if name not in ACTIVATIONS:
         known = ", ".join(ACTIVATIONS)
-        raise config.error(f"{key!r} is {name!r}, which is unknown; known are {known}")
+        raise config.error(f"unknown {key} {name!r}; known are {known}")
     return name

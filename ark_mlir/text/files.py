@@ -84,7 +84,7 @@ class EmbeddingFiles:
             return ""
         if chosen not in self.prompts:
             known = ", ".join(self.prompts) or "none"
-            raise InvalidUsageError(f"the model has no prompt {chosen!r}; its prompts are {known}")
+            raise InvalidUsageError(f"the model has no prompt {chosen!r}; it has {known}")
         return self.prompts[chosen]
 
 

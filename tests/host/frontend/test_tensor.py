@@ -73,7 +73,7 @@ def test_numbers_that_the_dtype_cannot_hold(program: Any, refuses: Refuses) -> N
     refuses(lambda: i + np.ones(3, np.complex64), "ark has no element type complex64")
     refuses(lambda: i + "1", "must be a tensor, a number or a numpy array, not the str 1")  # type: ignore[operator]
     refuses(lambda: i + None, "must be a tensor, a number or a numpy array, not None")  # type: ignore[operator]
-    refuses(lambda: operator.add(i, [1, 2, 3]), "not list")
+    refuses(lambda: operator.add(i, [1, 2, 3]), "not the list [1, 2, 3]")
 
 
 def test_a_tensor_has_no_value(program: Any, refuses: Refuses) -> None:

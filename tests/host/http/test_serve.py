@@ -178,7 +178,7 @@ def test_chats(address: str) -> None:
         ({"prompt": ""}, 400, "the prompt has no token"),
         ({"prompt": "a", "max_tokens": 99}, 400, "exceed the model's 40"),
         ({"prompt": "a" * 41}, 400, "exceed the model's 40"),
-        ({"prompt": "a", "max_tokens": 0}, 400, "max_tokens must be an integer of at least 1"),
+        ({"prompt": "a", "max_tokens": 0}, 400, "max_tokens must be an integer in [1, "),
         ({"prompt": "a", "temperature": "hot"}, 400, "temperature must be a number"),
         ({"prompt": "a", "temperature": 3}, 400, "temperature must be from 0 to 2"),
         ({"prompt": "a", "top_p": 0}, 400, "top_p must be above 0"),

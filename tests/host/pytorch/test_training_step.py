@@ -230,7 +230,7 @@ def test_a_batch_of_another_shape_in_mid_training() -> None:
         for bad, message in (
             ({"x": torch.zeros(4, 8)}, r"the batch of step 3: 'x' is float32\[4, 8\], not"),
             ({"x": torch.zeros(3, 8).double()}, "'x' has elements of float64"),
-            ({"y": torch.zeros(3, 8)}, r"the batch of step 3 has \['y'\]"),
+            ({"y": torch.zeros(3, 8)}, r"the batch of step 3 has the inputs \['y'\]"),
             ({"x": [1.0]}, "the batch of step 3: 'x' is a list"),
             (torch.zeros(3, 8), "the batch of step 3 is a Tensor"),
         ):

@@ -239,7 +239,7 @@ def test_losses_and_dropout_check_their_arguments() -> None:
             (lambda: ark.dropout(x, 0.5, seed=labels), r"seed must be an integer scalar"),
             (
                 lambda: ark.scatter_add(x, labels, x[:2]),
-                r"updates has shape \[2, 5\], not \[4, 5\]",
+                r"updates must have shape \[4, 5\], not \[2, 5\]",
             ),
             (lambda: ark.scatter_add(x, x[0], x), "indices"),
             (lambda: ark.scatter_add(x, labels, x, axis=2), "axis 2 is not a dimension"),

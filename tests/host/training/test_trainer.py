@@ -168,7 +168,7 @@ def test_a_batch_of_the_wrong_form(trainer: Any) -> None:
         r"batch of step 2: 'x' is float32\[4, 5\], not float32\[8, 5\]",
     )
     refuses({**good, "x": good["x"].astype(float)}, "batch of step 2: 'x' is float64")
-    refuses({"x": good["x"]}, r"batch of step 2 has \['x'\], the loop \['x', 'y'\]")
+    refuses({"x": good["x"]}, r"batch of step 2 has the inputs \['x'\], but .* \['x', 'y'\]")
     refuses(None, "batch of step 2 has None")
 
 

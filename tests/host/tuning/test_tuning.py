@@ -45,7 +45,7 @@ def test_zeros_select_the_defaults() -> None:
 
 @pytest.mark.parametrize("name", ["trace", "profile", "scheduler"])
 def test_own_options(name: str) -> None:
-    with pytest.raises(ark.InvalidUsageError, match=f"tune sets '{name}' itself"):
+    with pytest.raises(ark.InvalidUsageError, match=f"tune sets the option '{name}' itself"):
         ark.tuning.tune(make_program(), "cpu:2", **{name: None})
 
 
