@@ -361,7 +361,10 @@ def test_generate_with_options_that_contradict(
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [(None, "needs the file tokenizer.json"), ("no", "is not a tokenizer: expected value")],
+    [
+        (None, "has no tokenizer.json, which text needs"),
+        ("no", "is not a tokenizer: expected value"),
+    ],
 )
 def test_generate_without_a_tokenizer(
     ark: Ark, fake_model: list[Any], words: list[str], tmp_path: Path,

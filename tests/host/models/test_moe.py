@@ -177,7 +177,11 @@ def cut(arrays: dict[str, Any], name: str) -> None:
     [
         (drop, "block_sparse_moe.experts.3.w2.weight", "lack .*experts.3.w2.weight"),
         (drop, "block_sparse_moe.gate.weight", "lack .*block_sparse_moe.gate.weight"),
-        (cut, "block_sparse_moe.experts.1.w1.weight", "experts.1.w1.weight.* that of expert 0"),
+        (
+            cut,
+            "block_sparse_moe.experts.1.w1.weight",
+            "experts.1.w1.weight.* the tensor of expert 0",
+        ),
         (cut, "block_sparse_moe.gate.weight", "gate.weight.*requires"),
     ],
 )

@@ -122,7 +122,7 @@ def test_temperature_zero_is_greedy(
     tokens = greedy.compile(pick_target("cpu:2")).generate(PROMPT, 12)
     assert model.generate(PROMPT, 12) == tokens
     assert model.generate(PROMPT, 12, temperature=1.0, top_k=1) == tokens
-    with pytest.raises(ark.InvalidUsageError, match="load it with sampling=True"):
+    with pytest.raises(ark.InvalidUsageError, match="load the model with sampling=True"):
         greedy.generate(PROMPT, 12, temperature=1.0)
 
 
