@@ -97,7 +97,7 @@ def test_costs_come_before_the_comparison() -> None:
 def test_measure_needs_a_run() -> None:
     with (
         ark.compile(make_program(), "cpu:2", cache=False) as executable,
-        pytest.raises(ark.InvalidUsageError, match="runs is 0"),
+        pytest.raises(ark.InvalidUsageError, match="runs must be at least 1, not 0"),
     ):
         ark.tuning.measure(executable, {}, runs=0)
 
