@@ -401,7 +401,10 @@ class TorchTrainer:
 
 
 def _arrays(batch: TorchBatch, step: int) -> dict[str, NDArray[Any]]:
-    """Returns a batch as arrays; raises InvalidUsageError if a value is no tensor or array."""
+    """Returns a batch as arrays.
+
+    Raises InvalidUsageError if a value is not a tensor or an array.
+    """
     if not isinstance(batch, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidUsageError(f"the batch of step {step} is {a_type(batch)}, not a dict")
     return {
