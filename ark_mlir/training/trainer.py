@@ -198,11 +198,14 @@ class Trainer:
 
     def _fill(self, step: int) -> None:
         given = self._batch(step)
-        if not isinstance(given, Mapping) or set(given) != set(self._arguments):  # pyright: ignore[reportUnnecessaryIsInstance]
-            names = sorted(given) if isinstance(given, Mapping) else given  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not isinstance(given, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidUsageError(
-                f"the batch of step {step} has the inputs {names!r}, but loop.input declares "
-                f"{sorted(self._arguments)!r}"
+                f"the batch of step {step} is {shorten(given)}; expected a dict of arrays by name"
+            )
+        if set(given) != set(self._arguments):
+            raise InvalidUsageError(
+                f"the batch of step {step} has the inputs {sorted(given)!r}, but loop.input "
+                f"declares {sorted(self._arguments)!r}"
             )
         for name, batches in self._batches.items():
             array = np.asarray(given[name])

@@ -169,7 +169,7 @@ def test_a_batch_of_the_wrong_form(trainer: Any) -> None:
     )
     refuses({**good, "x": good["x"].astype(float)}, "batch of step 2: 'x' is float64")
     refuses({"x": good["x"]}, r"batch of step 2 has the inputs \['x'\], but .* \['x', 'y'\]")
-    refuses(None, "batch of step 2 has None")
+    refuses(None, "batch of step 2 is None")
 
 
 def test_a_file_of_another_training(trainer: Any, tmp_path: Path) -> None:
