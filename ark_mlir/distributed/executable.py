@@ -17,8 +17,8 @@ from .shared import Segment
 
 if TYPE_CHECKING:
     from ..runtime.arrays.exchange import Exchange
+    from ..runtime.diagnosis.report import Report
     from ..runtime.driver import Driver, Outcome
-    from ..runtime.report import Report
     from ..typing import Path
     from .communicator import Communicator
     from .gpu_memory import GpuMemory

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING
 
 from ..bundle import Bundle, read_bundle
 from ..errors import UnprovenWarning, UnsupportedError
+from .diagnosis.profile import Profile, TaskProfile
+from .diagnosis.report import Report
 from .driver import Driver, Fault, Launch, Memory, Outcome, Stop
 from .drivers import DriverTable
 from .executable import Executable
-from .profile import Profile, TaskProfile
 from .ranks.membership import current
 from .ranks.rank import Rank
 from .ranks.world import ResidentWorld, World, make_executable
-from .report import Report
 from .resident import Resident
 
 if TYPE_CHECKING:

@@ -29,13 +29,13 @@ from ..bundle import Buffer, Bundle, Manifest
 from ..errors import DeviceError, InvalidUsageError
 from .arrays.binding import read_sources
 from .arrays.receiving import refuse
+from .diagnosis.profile import Profile, make_profile
+from .diagnosis.report import Report, make_report
+from .diagnosis.trace import read_trace
 from .drivers import DriverTable
-from .profile import Profile, make_profile
-from .report import Report, make_report
 from .resident import Resident
 from .running import Runner
 from .runs import Runs
-from .trace import read_trace
 
 if TYPE_CHECKING:
     import numpy as np

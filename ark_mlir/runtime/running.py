@@ -20,12 +20,12 @@ from .arrays.binding import Array
 from .arrays.device import DeviceArray, Results
 from .arrays.frameworks import framework
 from .arrays.overlaps import Overlaps
+from .diagnosis.hang import failure
+from .diagnosis.timeouts import WaitTimeout
+from .diagnosis.trace import write_trace
 from .driver import Launch
 from .drivers import DriverTable, make_driver
-from .hang import failure
 from .storage import Storage
-from .timeouts import WaitTimeout
-from .trace import write_trace
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -16,8 +16,8 @@ import numpy as np
 
 from ..bundle import Bundle, Opcode
 from ..paths import as_path, replacing
-from ..runtime.report import make_report
-from ..runtime.trace import read_trace
+from ..runtime.diagnosis.report import make_report
+from ..runtime.diagnosis.trace import read_trace
 from ..units import duration, size
 from .estimate import estimate_timeline
 from .kinds import KINDS, kind_of

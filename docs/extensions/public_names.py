@@ -1,7 +1,8 @@
 """References by the names that users import, and signatures without internal arguments.
 
-Annotations and docstrings name a class by its module (`ark_mlir.runtime.report.Report`) or alone
-(`Report`), while the reference describes it under its public name (`ark_mlir.runtime.Report`).
+Annotations and docstrings name a class by its module (`ark_mlir.runtime.diagnosis.report.Report`)
+or alone (`Report`), while the reference describes it under its public name
+(`ark_mlir.runtime.Report`).
 """
 
 from __future__ import annotations

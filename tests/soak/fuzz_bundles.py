@@ -31,7 +31,7 @@ from ark_mlir.bundle.format import HEADER_SIZE, TRAILER_SIZE, align
 from ark_mlir.bundle.signatures import sign
 from ark_mlir.errors import BundleError
 from ark_mlir.runtime.cpu.elf import check_image
-from ark_mlir.runtime.report import make_report
+from ark_mlir.runtime.diagnosis.report import make_report
 from ark_mlir.testing.toy import (
     ToyProgram,
     add_program,

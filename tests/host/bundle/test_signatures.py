@@ -20,7 +20,7 @@ from ark_mlir.bundle import Bundle, read_bundle, sign_bundle, write_bundle
 from ark_mlir.bundle.format import TRAILER_SIZE
 from ark_mlir.bundle.signatures import generate_key
 from ark_mlir.bundle.store import BundleStore
-from ark_mlir.runtime.report import make_report
+from ark_mlir.runtime.diagnosis.report import make_report
 from ark_mlir.testing.toy import add_program, compile_kernel
 
 pytest.importorskip("cryptography", reason="signatures need the package cryptography")

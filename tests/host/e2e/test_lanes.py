@@ -14,7 +14,7 @@ import ark_mlir as ark
 from ark_mlir.bundle import Opcode
 from ark_mlir.compiler import check, export_schedule
 from ark_mlir.runtime import Executable
-from ark_mlir.runtime.trace import read_trace
+from ark_mlir.runtime.diagnosis.trace import read_trace
 
 Array = np.ndarray[Any, Any]
 

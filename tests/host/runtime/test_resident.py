@@ -106,7 +106,7 @@ def test_trace(make: Make, x: Array, tmp_path: Path) -> None:
     with executable.resident() as resident:
         resident.run(x=x)
         resident.run(x=x, trace=path)
-    from ark_mlir.runtime.trace import read_trace
+    from ark_mlir.runtime.diagnosis.trace import read_trace
 
     times = read_trace(path, executable.bundle)
     assert (times[:, 1] >= times[:, 0]).all()

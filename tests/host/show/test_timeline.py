@@ -17,7 +17,7 @@ from browser import drawn_by_browser, needs_browser
 
 from ark_mlir.bundle import Bundle, Task
 from ark_mlir.errors import InvalidUsageError
-from ark_mlir.runtime.trace import read_trace, write_trace
+from ark_mlir.runtime.diagnosis.trace import read_trace, write_trace
 from ark_mlir.show import timeline, write_timeline
 from ark_mlir.show.estimate import estimate_timeline
 from ark_mlir.show.kinds import KINDS, kind_of

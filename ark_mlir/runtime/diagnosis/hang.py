@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..bundle import Opcode
-from ..errors import ArkError, DataRangeError, DeviceError, HangError
-from .abi import PACKET_EPOCHS, Abort
+from ...bundle import Opcode
+from ...errors import ArkError, DataRangeError, DeviceError, HangError
+from ..abi import PACKET_EPOCHS, Abort
 
 if TYPE_CHECKING:
-    from ..bundle import Bundle, Task
-    from .driver import Outcome
+    from ...bundle import Bundle, Task
+    from ..driver import Outcome
 
 # Limit of the lanes that an error lists, so that people can read it; it counts the others.
 _MAX_LANES = 16

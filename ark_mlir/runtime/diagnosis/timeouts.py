@@ -5,13 +5,13 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING
 
-from .. import knobs
-from ..backends import backend_info
-from .cpu import host
+from ... import knobs
+from ...backends import backend_info
+from ..cpu import host
 from .report import predicted_ns
 
 if TYPE_CHECKING:
-    from ..bundle import Bundle
+    from ...bundle import Bundle
 
 # A wait lasts as long as the awaited work, and several times longer on a busy machine.
 _LIMIT_FACTOR = 50

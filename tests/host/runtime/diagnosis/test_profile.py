@@ -12,7 +12,7 @@ import pytest
 import ark_mlir as ark
 from ark_mlir.bundle import Bundle
 from ark_mlir.runtime import Executable, Profile
-from ark_mlir.runtime.profile import make_profile
+from ark_mlir.runtime.diagnosis.profile import make_profile
 from ark_mlir.testing.toy import ToyProgram, add_program, run, signal, wait
 
 Array = np.ndarray[Any, Any]

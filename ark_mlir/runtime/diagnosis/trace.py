@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..bundle import Opcode
-from ..errors import InvalidUsageError
-from ..json_checks import Document, Node, parse_json
-from ..paths import as_path, replacing
+from ...bundle import Opcode
+from ...errors import InvalidUsageError
+from ...json_checks import Document, Node, parse_json
+from ...paths import as_path, replacing
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ..bundle import Bundle
+    from ...bundle import Bundle
 
 # Perfetto colours slices by their name; categories separate work from waits.
 _CATEGORIES = {

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..bundle import Opcode
-from ..units import counted, duration, size
+from ...bundle import Opcode
+from ...units import counted, duration, size
 
 if TYPE_CHECKING:
-    from ..bundle import Bundle
+    from ...bundle import Bundle
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..bundle import Opcode
-from ..units import counted, duration
+from ...bundle import Opcode
+from ...units import counted, duration
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ..bundle import Bundle
+    from ...bundle import Bundle
 
 # The rows that `str` shows; the others are counted.
 _ROWS = 30

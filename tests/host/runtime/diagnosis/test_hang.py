@@ -15,7 +15,7 @@ import ark_mlir as ark
 from ark_mlir import knobs
 from ark_mlir.runtime import Executable
 from ark_mlir.runtime.cpu import driver as cpu
-from ark_mlir.runtime.hang import LaneHangError
+from ark_mlir.runtime.diagnosis.hang import LaneHangError
 from ark_mlir.testing.toy import ToyProgram, add_program, barrier, run, signal, wait
 
 Make = Callable[..., Executable]
