@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .arrays.binding import Array
     from .arrays.streams import RunStream
     from .driver import Driver
-    from .storage import Storage
+    from .memory.storage import Storage
 
 _MAX_ITERATIONS = (1 << 32) - 1
 

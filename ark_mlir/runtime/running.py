@@ -25,7 +25,7 @@ from .diagnosis.timeouts import WaitTimeout
 from .diagnosis.trace import write_trace
 from .driver import Launch
 from .drivers import DriverTable, make_driver
-from .storage import Storage
+from .memory.storage import Storage
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from .arrays.exchange import Exchange, Slots
     from .arrays.streams import RunStream
     from .driver import Driver, Outcome
-    from .states import SharedStates
+    from .memory.states import SharedStates
 
 _log = logging.getLogger("ark")
 

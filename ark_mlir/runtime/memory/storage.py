@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..bundle.format import ALIGNMENT
-from ..errors import ArkError
-from .arrays.binding import Array, Bound, bind_array
-from .arrays.device import DeviceArray
-from .arrays.frameworks import fetch, store
-from .arrays.receiving import name_problems, receive_arrays, refuse
+from ...bundle.format import ALIGNMENT
+from ...errors import ArkError
+from ..arrays.binding import Array, Bound, bind_array
+from ..arrays.device import DeviceArray
+from ..arrays.frameworks import fetch, store
+from ..arrays.receiving import name_problems, receive_arrays, refuse
 from .states import SharedStates
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ..bundle import Buffer, Bundle
-    from .driver import Driver, Memory
+    from ...bundle import Buffer, Bundle
+    from ..driver import Driver, Memory
 
 _log = logging.getLogger("ark")
 

@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, TypeVar
 
-from ..errors import InvalidUsageError
+from ...errors import InvalidUsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ..bundle import Buffer
-    from .driver import Driver, Memory
+    from ...bundle import Buffer
+    from ..driver import Driver, Memory
 
 T = TypeVar("T")
 
