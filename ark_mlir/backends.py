@@ -16,7 +16,7 @@ from .errors import InvalidUsageError
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
 
-    from .runtime.driver import Driver
+    from .runtime.drivers.interface import Driver
     from .targets import Backend
 
 __all__ = ["BackendInfo", "backend_info", "backend_names", "is_backend", "register", "registered"]
@@ -170,7 +170,7 @@ register(
         name="hip",
         example="hip:gfx942",
         code_generator="ark_mlir.targets.hip:make_backend",
-        driver="ark_mlir.runtime.hip:make_driver",
+        driver="ark_mlir.runtime.drivers.hip:make_driver",
         readiness="ark_mlir.cli.readiness:find_hip",
         notifies_start=True,
     )

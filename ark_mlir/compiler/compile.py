@@ -73,7 +73,7 @@ def compile(
         >>> exe.bind({"w": w}).run(x=x)["y"].shape
         (4, 256)
     """
-    from ..runtime.drivers import drivers_for
+    from ..runtime.drivers.table import drivers_for
     from ..runtime.ranks.membership import current
     from ..runtime.ranks.world import World, make_executable
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from ..bundle import Bundle
 from ..errors import DeviceError, RankFailedError
-from ..runtime.abi import Abort
 from ..runtime.cpu.driver import GRACE_SECONDS, CpuDriver
 from ..runtime.cpu.kernel import Kernel, Run
-from ..runtime.driver import Launch
+from ..runtime.drivers.abi import Abort
+from ..runtime.drivers.interface import Launch
 from ..runtime.ranks.parts import own_lanes
 from .agreement import check_iterations, is_stale
 

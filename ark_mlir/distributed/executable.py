@@ -18,7 +18,7 @@ from .shared import Segment
 if TYPE_CHECKING:
     from ..runtime.arrays.exchange import Exchange
     from ..runtime.diagnosis.report import Report
-    from ..runtime.driver import Driver, Outcome
+    from ..runtime.drivers.interface import Driver, Outcome
     from ..typing import Path
     from .communicator import Communicator
     from .gpu_memory import GpuMemory

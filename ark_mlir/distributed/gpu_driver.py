@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import BusyError, DeviceError, InvalidUsageError, RankFailedError
-from ..runtime.abi import Abort
 from ..runtime.arrays.streams import RunStream
 from ..runtime.cuda.api import CudaApi
 from ..runtime.cuda.driver import BEGAN_LATE, GRACE_SECONDS, CudaDriver
 from ..runtime.cuda.queue import QueueWatch
-from ..runtime.driver import Fault, Outcome, Stop
+from ..runtime.drivers.abi import Abort
+from ..runtime.drivers.interface import Fault, Outcome, Stop
 from ..runtime.ranks.linking import LinkedRank, link
 from ..runtime.ranks.outcomes import join_outcomes, join_traces
 from .agreement import check_iterations, is_stale
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..bundle import Bundle
     from ..runtime.cuda.kernel import CudaKernel, SharedMemory
     from ..runtime.cuda.record import LaunchRecord
-    from ..runtime.driver import Launch
+    from ..runtime.drivers.interface import Launch
     from .communicator import CollectiveCall
     from .gpu_memory import GpuMemory
 

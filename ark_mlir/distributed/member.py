@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from ..backends import backend_info, backend_names
 from ..bundle import Bundle
 from ..errors import InvalidUsageError, RankFailedError, UnsupportedError
-from ..runtime.drivers import reason_against_devices
+from ..runtime.drivers.table import reason_against_devices
 from ..runtime.ranks import membership
 from .communicator import CollectiveCall, Communicator
 from .engines.engine import EngineMemory

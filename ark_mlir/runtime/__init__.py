@@ -17,8 +17,8 @@ from ..bundle import Bundle, read_bundle
 from ..errors import UnprovenWarning, UnsupportedError
 from .diagnosis.profile import Profile, TaskProfile
 from .diagnosis.report import Report
-from .driver import Driver, Fault, Launch, Memory, Outcome, Stop
-from .drivers import DriverTable
+from .drivers.interface import Driver, Fault, Launch, Memory, Outcome, Stop
+from .drivers.table import DriverTable
 from .executable import Executable
 from .ranks.membership import current
 from .ranks.rank import Rank

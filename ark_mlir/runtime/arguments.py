@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..bundle import Buffer, Bundle
     from .arrays.binding import Array
     from .arrays.streams import RunStream
-    from .driver import Driver
+    from .drivers.interface import Driver
     from .memory.storage import Storage
 
 _MAX_ITERATIONS = (1 << 32) - 1

@@ -32,7 +32,7 @@ from .arrays.receiving import refuse
 from .diagnosis.profile import Profile, make_profile
 from .diagnosis.report import Report, make_report
 from .diagnosis.trace import read_trace
-from .drivers import DriverTable
+from .drivers.table import DriverTable
 from .resident import Resident
 from .running import Runner
 from .runs import Runs

@@ -23,8 +23,8 @@ from .arrays.overlaps import Overlaps
 from .diagnosis.hang import failure
 from .diagnosis.timeouts import WaitTimeout
 from .diagnosis.trace import write_trace
-from .driver import Launch
-from .drivers import DriverTable, make_driver
+from .drivers.interface import Launch
+from .drivers.table import DriverTable, make_driver
 from .memory.storage import Storage
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from .arrays.exchange import Exchange, Slots
     from .arrays.streams import RunStream
-    from .driver import Driver, Outcome
+    from .drivers.interface import Driver, Outcome
     from .memory.states import SharedStates
 
 _log = logging.getLogger("ark")

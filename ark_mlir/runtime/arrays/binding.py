@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Union, cast
 
 from ...errors import InvalidUsageError, a_type
-from ..driver import Driver, Memory
+from ..drivers.interface import Driver, Memory
 from .device import DeviceArray
 from .frameworks import store
 from .safetensors import read_safetensors

@@ -9,7 +9,7 @@ from .binding import Array, Bound
 from .device import Results
 
 if TYPE_CHECKING:
-    from ..driver import Memory
+    from ..drivers.interface import Memory
     from .streams import RunStream
 
 Slots = dict[int, "Bound | Memory"]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ...bundle import Buffer
-    from ..driver import Memory
+    from ..drivers.interface import Memory
 
 _log = logging.getLogger("ark")
 

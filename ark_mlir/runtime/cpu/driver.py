@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import DeviceError, InvalidUsageError
-from .. import abi
 from ..arrays.streams import RunStream
-from ..doorbell import Doorbell, rest
-from ..driver import Fault, Launch, Outcome, Stop
+from ..drivers import abi
+from ..drivers.doorbell import Doorbell, rest
+from ..drivers.interface import Fault, Launch, Outcome, Stop
 from . import host
 from .elf import check_image
 from .exchange import HostExchange
@@ -39,7 +39,7 @@ INTERRUPT_GRACE_SECONDS = 1.5
 class CpuDriver:
     """Runs a bundle for `cpu` on threads of this process.
 
-    See :class:`ark_mlir.runtime.driver.Driver`. A lane that never ends (a body in an endless loop)
+    See :class:`ark_mlir.runtime.Driver`. A lane that never ends (a body in an endless loop)
     cannot be stopped: `wait` raises DeviceError, and so does every launch until the lane has ended.
     """
 

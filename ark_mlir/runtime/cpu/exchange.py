@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ...bundle import Buffer, Manifest
     from ..arrays.exchange import Slots
     from ..arrays.streams import RunStream
-    from ..driver import Driver
+    from ..drivers.interface import Driver
 
 
 class HostExchange:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ...errors import DeviceError
-from .. import abi
-from ..abi import Abort, ArkContext
+from ..drivers import abi
+from ..drivers.abi import Abort, ArkContext
 from .image import Image
 
 if TYPE_CHECKING:
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ...bundle import Bundle, Manifest
-    from ..doorbell import Doorbell
-    from ..driver import Launch
+    from ..drivers.doorbell import Doorbell
+    from ..drivers.interface import Launch
 
     Take = Callable[[int], "HostMemory"]
 
 
 class HostMemory:
-    """Zeroed, aligned memory of this process; see :class:`ark_mlir.runtime.driver.Memory`."""
+    """Zeroed, aligned memory of this process; see :class:`ark_mlir.runtime.Memory`."""
 
     def __init__(self, nbytes: int, alignment: int = 64) -> None:
         try:

@@ -12,7 +12,7 @@ from .peers import USE_ONE
 from .world import CudaWorldDriver
 
 if TYPE_CHECKING:
-    from ..driver import Driver
+    from ..drivers.interface import Driver
 
 
 def make_driver(devices: Sequence[int] | None = None) -> Driver:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...errors import BusyError, DeviceError
 from ..arrays.streams import CUDA, RunStream, choose_run_stream, current_stream, stream_handle
-from ..driver import Launch, Outcome
+from ..drivers.interface import Launch, Outcome
 from .api import CudaApi
 from .exchange import CudaExchange
 from .graphs import CapturedRun, CapturedRuns
@@ -39,7 +39,7 @@ _SETTLE_SECONDS = 0.005
 
 
 class CudaDriver:
-    """Runs a bundle for `cuda` on the first GPU; see :class:`ark_mlir.runtime.driver.Driver`.
+    """Runs a bundle for `cuda` on the first GPU; see :class:`ark_mlir.runtime.Driver`.
 
     Runs go to the caller's stream, or to one of the driver's own. Copies use a second stream, so
     that the host can abort a running kernel. Both streams wait only for the producer streams that

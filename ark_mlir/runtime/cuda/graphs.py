@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...errors import InvalidUsageError
-from ..driver import Launch, Outcome
+from ..drivers.interface import Launch, Outcome
 from .memory import download
 from .record import read_results
 

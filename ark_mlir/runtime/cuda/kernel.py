@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ...errors import BusyError, DeviceError, UnsupportedError
-from .. import abi
+from ..drivers import abi
 from .image import CudaImage
 from .memory import CudaMemory, DeviceBytes, PinnedMemory, download
 from .record import LaunchRecord, RecordLayout

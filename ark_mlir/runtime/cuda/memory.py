@@ -38,7 +38,7 @@ class DeviceBytes:
 
 
 class CudaMemory(DeviceBytes):
-    """Memory of the device; see :class:`ark_mlir.runtime.driver.Memory`.
+    """Memory of the device; see :class:`ark_mlir.runtime.Memory`.
 
     Args:
         api: the driver API.

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .. import abi
-from ..abi import ArkContext
-from ..driver import Fault, Stop
+from ..drivers import abi
+from ..drivers.abi import ArkContext
+from ..drivers.interface import Fault, Stop
 from .memory import CudaMemory, PinnedMemory, download
 
 if TYPE_CHECKING:

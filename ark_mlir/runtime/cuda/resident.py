@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import DeviceError
-from .. import abi
-from ..doorbell import Doorbell, rest
+from ..drivers import abi
+from ..drivers.doorbell import Doorbell, rest
 from .memory import DeviceBytes, PinnedMemory
 
 if TYPE_CHECKING:

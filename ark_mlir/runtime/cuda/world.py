@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import ArkError, BusyError, DeviceError, InvalidUsageError
-from ..abi import RANK_COUNTERS, SEMAPHORE_STRIDE, Abort
 from ..arrays.streams import RankStreams, RunStream, StreamsByRank
-from ..driver import Launch, Outcome
+from ..drivers.abi import RANK_COUNTERS, SEMAPHORE_STRIDE, Abort
+from ..drivers.interface import Launch, Outcome
 from ..ranks.linking import LinkedRank, link
 from ..ranks.outcomes import join_outcomes
 from .api import CudaApi
@@ -36,7 +36,7 @@ __all__ = ["CudaWorldDriver"]
 class CudaWorldDriver:
     """Runs a program of several ranks, each on its own GPU.
 
-    See :class:`ark_mlir.runtime.driver.Driver`.
+    See :class:`ark_mlir.runtime.Driver`.
 
     Each GPU executes the lanes of its rank in a kernel of its own. The kernels exchange data and
     signals through memory that all GPUs map, without the host. There are no resident kernels:

@@ -14,11 +14,11 @@ import numpy as np
 
 from ...bundle import Opcode
 from ...errors import ArkError, DataRangeError, DeviceError, HangError
-from ..abi import PACKET_EPOCHS, Abort
+from ..drivers.abi import PACKET_EPOCHS, Abort
 
 if TYPE_CHECKING:
     from ...bundle import Bundle, Task
-    from ..driver import Outcome
+    from ..drivers.interface import Outcome
 
 # Limit of the lanes that an error lists, so that people can read it; it counts the others.
 _MAX_LANES = 16

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ...bundle import Buffer
-    from ..driver import Driver, Memory
+    from ..drivers.interface import Driver, Memory
 
 T = TypeVar("T")
 

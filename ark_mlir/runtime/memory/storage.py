@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ...bundle import Buffer, Bundle
-    from ..driver import Driver, Memory
+    from ..drivers.interface import Driver, Memory
 
 _log = logging.getLogger("ark")
 

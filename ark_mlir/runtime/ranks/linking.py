@@ -25,7 +25,7 @@ import numpy as np
 
 from ...bundle import Bundle, Opcode, Semaphore, Tables
 from ...errors import UnsupportedError
-from ..abi import FREE_COUNTERS, MOST_RANKS, RANK_COUNTERS
+from ..drivers.abi import FREE_COUNTERS, MOST_RANKS, RANK_COUNTERS
 from .parts import own_lanes, part_of
 
 if TYPE_CHECKING:

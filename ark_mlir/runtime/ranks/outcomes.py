@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...bundle import Opcode
-from ..abi import Abort
-from ..driver import Outcome, Stop
+from ..drivers.abi import Abort
+from ..drivers.interface import Outcome, Stop
 from .linking import LinkedRank
 
 if TYPE_CHECKING:

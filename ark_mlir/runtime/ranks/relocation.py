@@ -18,7 +18,7 @@ import numpy as np
 
 from ...bundle import Bundle, Opcode
 from ...errors import UnsupportedError
-from ..abi import RANK_COUNTERS, SEMAPHORE_STRIDE
+from ..drivers.abi import RANK_COUNTERS, SEMAPHORE_STRIDE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

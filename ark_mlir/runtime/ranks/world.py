@@ -14,7 +14,7 @@ from ...bundle import Bundle
 from ...errors import InvalidUsageError, a_type
 from ..arrays.binding import read_sources
 from ..arrays.streams import StreamsByRank, stream_handle
-from ..drivers import DriverTable, drivers_for
+from ..drivers.table import DriverTable, drivers_for
 from ..executable import Executable
 from ..resident import Resident
 from .naming import qualified

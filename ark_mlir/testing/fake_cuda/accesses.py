@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...bundle import Opcode
-from ...runtime.abi import SEMAPHORE_STRIDE, ArkContext
+from ...runtime.drivers.abi import SEMAPHORE_STRIDE, ArkContext
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

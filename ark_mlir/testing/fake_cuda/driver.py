@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
-from ...runtime.abi import ArkContext
 from ...runtime.cpu.image import Image
+from ...runtime.drivers.abi import ArkContext
 from .accesses import find_foreign
 from .copies import CopyFunctions
 from .devices import AGAIN, Contexts, Device

@@ -12,7 +12,7 @@ from internals import driver_of
 
 import ark_mlir as ark
 from ark_mlir.runtime.cpu.driver import CpuDriver
-from ark_mlir.runtime.driver import Launch
+from ark_mlir.runtime.drivers.interface import Launch
 from ark_mlir.testing.bounds import assert_within
 
 Pick = Callable[[str], str]

@@ -19,7 +19,7 @@ from ark_mlir import backends, dtypes, reference
 from ark_mlir.cli.doctor import make_program
 from ark_mlir.cli.readiness import find_readiness
 from ark_mlir.devices import split_target
-from ark_mlir.runtime.drivers import drivers_for
+from ark_mlir.runtime.drivers.table import drivers_for
 
 pytestmark = [
     pytest.mark.usefixtures("toy_backend"),

@@ -18,7 +18,7 @@ import ark_mlir as ark
 from ark_mlir.bundle import write_bundle
 from ark_mlir.runtime import Executable
 from ark_mlir.runtime.cpu import host, image
-from ark_mlir.runtime.drivers import all_drivers
+from ark_mlir.runtime.drivers.table import all_drivers
 from ark_mlir.testing.toy import ToyProgram, add_program, compile_c, compile_kernel, run
 
 Array = np.ndarray[Any, Any]

@@ -13,8 +13,8 @@ from internals import driver_of, ranks_of
 from ring_worlds import bound_world, check_run, inputs
 
 import ark_mlir as ark
-from ark_mlir.runtime import abi
 from ark_mlir.runtime.cuda import queue as cuda_queue
+from ark_mlir.runtime.drivers import abi
 from ark_mlir.testing.fake_cuda import FakeCuda
 
 FIVE = cuda_queue._LIMIT_FACTOR  # before any test changes it

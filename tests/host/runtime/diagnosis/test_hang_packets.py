@@ -8,7 +8,7 @@ import pytest
 import ark_mlir as ark
 from ark_mlir.bundle import Bundle
 from ark_mlir.runtime.diagnosis.hang import LaneHangError, failure
-from ark_mlir.runtime.driver import Outcome, Stop
+from ark_mlir.runtime.drivers.interface import Outcome, Stop
 from ark_mlir.testing.toy import Instruction, ToyProgram, run, signal, wait
 
 SECOND = 1_000_000_000

@@ -20,7 +20,7 @@ from collective_programs import everything
 
 import ark_mlir as ark
 from ark_mlir.bundle import Bundle, Opcode
-from ark_mlir.runtime.abi import RANK_COUNTERS
+from ark_mlir.runtime.drivers.abi import RANK_COUNTERS
 from ark_mlir.runtime.ranks.linking import LinkedRank, link
 
 ITERATIONS = 3

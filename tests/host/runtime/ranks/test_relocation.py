@@ -9,7 +9,7 @@ import pytest
 
 import ark_mlir as ark
 from ark_mlir.bundle import Bundle, Opcode
-from ark_mlir.runtime.abi import RANK_COUNTERS, SEMAPHORE_STRIDE
+from ark_mlir.runtime.drivers.abi import RANK_COUNTERS, SEMAPHORE_STRIDE
 from ark_mlir.runtime.ranks.linking import link
 from ark_mlir.runtime.ranks.relocation import PartAddresses, relocate
 from ark_mlir.testing.toy import ToyProgram, barrier, run, signal, wait

@@ -9,9 +9,9 @@ import pytest
 from kernel_abi import read_entries
 
 from ark_mlir.bundle.tables import Opcode
-from ark_mlir.runtime import abi
+from ark_mlir.runtime.drivers import abi
 
-_ROOT = Path(__file__).parents[3]
+_ROOT = Path(__file__).parents[4]
 _LIST = _ROOT / "passes/kernel/KernelAbi.def"
 _TEXTS = [path for path in sorted(_ROOT.glob("passes/**/[A-Z]*.mlir")) if path.is_file()]
 _FUNCTION = re.compile(r"^(?:llvm|func)\.func (?:private )?@(\w+)\(", re.MULTILINE)

@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ..backends import backend_info, backend_names
-from ..devices import check_devices
-from ..errors import InvalidUsageError, UnsupportedError
+from ...backends import backend_info, backend_names
+from ...devices import check_devices
+from ...errors import InvalidUsageError, UnsupportedError
 
 if TYPE_CHECKING:
-    from ..bundle import Bundle
-    from .driver import Driver
+    from ...bundle import Bundle
+    from .interface import Driver
 
 DriverTable = Mapping[str, "Callable[[], Driver]"]
 

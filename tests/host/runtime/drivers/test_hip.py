@@ -11,7 +11,7 @@ import pytest
 import ark_mlir as ark
 from ark_mlir.bundle import write_bundle
 from ark_mlir.cli.main import main
-from ark_mlir.runtime.hip import make_driver
+from ark_mlir.runtime.drivers.hip import make_driver
 from ark_mlir.testing.toy import add_program
 
 

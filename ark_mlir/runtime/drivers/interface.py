@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
+from ..arrays.streams import RunStream
 from .abi import Abort, DataError
-from .arrays.streams import RunStream
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from numpy.typing import NDArray
 
-    from ..bundle import Bundle
-    from .arrays.exchange import Exchange
+    from ...bundle import Bundle
+    from ..arrays.exchange import Exchange
 
 
 class Launch(NamedTuple):

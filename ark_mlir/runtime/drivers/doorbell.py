@@ -14,7 +14,7 @@ from . import abi
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from .driver import Memory
+    from .interface import Memory
 
 # A waiting host yields at first, since most runs are short and lanes may need its core. Later it
 # sleeps for a fraction of the time that it has waited so far, as the kernel does.

@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from ..errors import UnsupportedError
+from ...errors import UnsupportedError
 
 
 def make_driver(devices: Sequence[int] | None = None, hip: Any = None) -> NoReturn:
