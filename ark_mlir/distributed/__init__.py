@@ -56,8 +56,8 @@ def init(
         job: a name that all ranks of this job share, and no other job has; by default the
             launcher's variables (MASTER_ADDR and MASTER_PORT, TORCHELASTIC_RUN_ID,
             PMIX_NAMESPACE), or else the id of the parent process.
-        timeout: how many seconds this and every later collective call waits for other ranks; by
-            default ARK_TIMEOUT if it is set, else 60.
+        timeout: the limit in seconds for the wait for other ranks, in this and every later
+            collective call; by default ARK_TIMEOUT if it is set, else 60.
         engine: the library that makes memory of the ranks' GPUs accessible to each other, such as
             `TorchSymmetricMemory`; by default the ranks exchange file descriptors of the memory.
             Programs for cpu do not use it.
@@ -65,12 +65,12 @@ def init(
             network namespaces or on several hosts; by default the ranks are on one host and need no
             network. Programs then need an engine.
         secret: with `address`, a text of at least 32 characters that only processes of this job
-            have; by default the text in the file ARK_SECRET_FILE.
+            have; by default the text in the file that ARK_SECRET_FILE names.
 
     Raises:
         InvalidUsageError: neither arguments nor environment give the rank, variables or ranks
             contradict each other, ranks have different secrets, or this process is a rank already.
-        RankFailedError: a rank, which the error names, did not come in time or ended.
+        RankFailedError: a rank, which the error names, did not call `init` in time or ended.
         UnsupportedError: the ranks are on several hosts and there is no `address`, or the system
             is not Linux.
 
@@ -83,7 +83,7 @@ def init(
         raise UnsupportedError(f"one process per rank needs Linux, not {sys.platform}")
     if (member := current()) is not None:
         raise InvalidUsageError(
-            f"this process is rank {member.rank} of {member.world_size} already; call "
+            f"this process is already rank {member.rank} of {member.world_size}; call "
             "ark.distributed.finalize() first"
         )
     if timeout is None:

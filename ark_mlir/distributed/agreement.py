@@ -1,4 +1,4 @@
-"""Ranks compare their numbers of iterations and their epochs before a run."""
+"""The comparison of the iterations and epochs of all ranks before a run."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from ..errors import InvalidUsageError
 
 if TYPE_CHECKING:
-    from .communicator import Words
+    from .communicator import Messages
 
 __all__ = ["check_iterations", "is_stale"]
 
 
-def check_iterations(words: Words) -> None:
+def check_iterations(messages: Messages) -> None:
     """Raises InvalidUsageError if ranks run different numbers of iterations."""
-    counts = {word.sender: word.body["iterations"] for word in words}
+    counts = {message.sender: message.body["iterations"] for message in messages}
     odd = next((rank for rank in counts if counts[rank] != counts[0]), None)
     if odd is not None:
         raise InvalidUsageError(
@@ -22,8 +22,9 @@ def check_iterations(words: Words) -> None:
         )
 
 
-def is_stale(words: Words) -> bool:
+def is_stale(messages: Messages) -> bool:
     """Returns True if the semaphores may differ from the values that all ranks expect."""
     return (
-        not all(word.body["clean"] for word in words) or len({w.body["epoch"] for w in words}) > 1
+        not all(message.body["clean"] for message in messages)
+        or len({message.body["epoch"] for message in messages}) > 1
     )

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CollectiveCall", "Communicator"]
 
-Words = list[Message]
+Messages = list[Message]
 
 
 class Communicator:
@@ -31,7 +31,7 @@ class Communicator:
     Args:
         links: the connections to the other ranks.
         number: the id of the communicator, which is the same on all ranks.
-        timeout: how long a rank waits for the others, in seconds.
+        timeout: the limit for a wait for other ranks, in seconds.
     """
 
     def __init__(self, links: Links, number: int, timeout: float) -> None:
@@ -79,7 +79,7 @@ class CollectiveCall:
     Attributes:
         number: the index of the call, from one on.
         name: the name of the call in errors.
-        timeout: how long to wait for the other ranks, in seconds.
+        timeout: the limit for a wait for other ranks, in seconds.
         problem: the failure of another rank that made this rank raise, or None.
     """
 
@@ -105,91 +105,93 @@ class CollectiveCall:
         *,
         file: int | None = None,
         timeout: float | None = -1,
-        first: Callable[[Words], None] | None = None,
-    ) -> Words:
+        first: Callable[[Messages], None] | None = None,
+    ) -> Messages:
         """Sends a message to all ranks and returns the messages of all, in the order of the ranks.
 
         Args:
             phase: the name of the phase, which is the same on all ranks.
             body: the message of this rank, a value that JSON can hold.
             file: a file descriptor that is sent with the message.
-            timeout: how long to wait, in seconds; by default the timeout of the world. None waits
-                without a limit, except that it waits no longer than the timeout for a rank whose
-                process is stopped.
+            timeout: the limit of the wait in seconds; by default the timeout of the world. None
+                sets no limit, except that a wait for a rank whose process is stopped has the
+                timeout of the world.
             first: rank 0 calls this function with all messages before any other rank returns.
 
-        Raises RankFailedError if another rank fails, ends, or does not come in time.
+        Raises RankFailedError if another rank fails, ends, or does not join the phase in time.
         """
         host = self._links.rank == 0 and first is not None
         if not host:
-            self._say(phase, body, file)
-        heard = self._hear(phase, self.timeout if timeout == -1 else timeout)
-        words = [*heard, Message(self._links.rank, body, file)]
-        words.sort(key=lambda message: message.sender)
+            self._send(phase, body, file)
+        received = self._await_messages(phase, self.timeout if timeout == -1 else timeout)
+        messages = [*received, Message(self._links.rank, body, file)]
+        messages.sort(key=lambda message: message.sender)
         if host and first is not None:
-            first(words)
-            self._say(phase, body, file)
-        return words
+            first(messages)
+            self._send(phase, body, file)
+        return messages
 
-    def trouble(self) -> str | None:
+    def find_failure(self) -> str | None:
         """Returns the reason why another rank cannot end this call; None if all others can."""
         with self._links.monitor.lock:
-            return next(filter(None, map(self._trouble_of, self._links.peers)), None)
+            return next(filter(None, map(self._failure_of, self._links.peers)), None)
 
-    def arrived(self, phase: str) -> Words:
-        """Returns the messages of the ranks that have come to a phase before this rank."""
+    def messages_at(self, phase: str) -> Messages:
+        """Returns the messages of the ranks that have reached a phase before this rank."""
         with self._links.monitor.lock:
             mailboxes = (
                 self._links.mailbox(peer, self._communicator.number) for peer in self._links.peers
             )
-            words = [mailbox.messages.get((self.number, phase)) for mailbox in mailboxes]
-        return [word for word in words if word is not None]
+            messages = [mailbox.messages.get((self.number, phase)) for mailbox in mailboxes]
+        return [message for message in messages if message is not None]
 
-    def _say(self, phase: str, body: object, file: int | None) -> None:
-        self._links.say(self._communicator.number, self.number, phase, self.name, body, file)
+    def _send(self, phase: str, body: object, file: int | None) -> None:
+        self._links.send_to_all(
+            self._communicator.number, self.number, phase, self.name, body, file
+        )
 
-    def _hear(self, phase: str, timeout: float | None) -> Words:
+    def _await_messages(self, phase: str, timeout: float | None) -> Messages:
         limit = self.timeout if timeout is None else timeout
         begin = time.monotonic()
-        heard: Words = []
+        received: Messages = []
         missing: list[int] = []
 
-        def have_all_come() -> bool:
-            nonlocal heard, missing
-            heard, missing = self._heard(phase)
+        def have_all_arrived() -> bool:
+            nonlocal received, missing
+            received, missing = self._take_messages(phase)
             return not missing
 
         left = limit
         # Ctrl-C does not interrupt a wait without a limit on every system.
-        while not self._links.monitor.wait_for(have_all_come, min(left, 1.0)):
+        while not self._links.monitor.wait_for(have_all_arrived, min(left, 1.0)):
             if timeout is None and not any(map(self._links.is_stopped, missing)):
                 begin = time.monotonic()
             left = begin + limit - time.monotonic()
             if left <= 0:
                 raise RankFailedError(
-                    f"{self._cannot} {self._names(missing)} did not come to {self.name} "
+                    f"{self._cannot_continue} {self._names(missing)} did not join {self.name} "
                     f"within {limit:g} s",
-                    notes=self._whereabouts(missing),
+                    notes=self._describe_missing(missing),
                 )
-        return heard
+        return received
 
-    def _heard(self, phase: str) -> tuple[Words, list[int]]:
-        """Returns the messages of a phase if all have come, else the ranks that are missing.
+    def _take_messages(self, phase: str) -> tuple[Messages, list[int]]:
+        """Removes and returns the messages of a phase if all have arrived.
 
-        Messages stay in their mailboxes until all have come, so that their files are closed with
-        the mailboxes if the call fails.
+        Otherwise returns the missing ranks. Messages stay in their mailboxes until all have
+        arrived, so that their files are closed with the mailboxes if the call fails.
         """
         missing: list[int] = []
         for peer in self._links.peers:
             mailbox = self._links.mailbox(peer, self._communicator.number)
             if (self.number, phase) in mailbox.messages:
                 continue
-            problem = self._trouble_of(peer)
+            problem = self._failure_of(peer)
             if not problem and mailbox.call > self.number:
                 problem = f"{self._links.name(peer)} has continued with {mailbox.name}"
             if problem:
                 self.problem = problem
-                raise RankFailedError(f"{self._cannot} {problem}")
+                raise RankFailedError(f"{self._cannot_continue} {problem}")
             missing.append(peer)
         if missing:
             return [], missing
@@ -198,19 +200,19 @@ class CollectiveCall:
         )
         return [mailbox.messages.pop((self.number, phase)) for mailbox in mailboxes], []
 
-    def _trouble_of(self, peer: int) -> str | None:
+    def _failure_of(self, peer: int) -> str | None:
         mailbox = self._links.mailbox(peer, self._communicator.number)
         return mailbox.failed.get(self.number) or mailbox.left or self._links.gone.get(peer)
 
     @property
-    def _cannot(self) -> str:
+    def _cannot_continue(self) -> str:
         return f"rank {self._links.rank} cannot continue:"
 
     def _names(self, ranks: list[int]) -> str:
         return ", ".join(map(self._links.name, ranks))
 
-    def _whereabouts(self, ranks: list[int]) -> list[str]:
-        """Returns notes on the present state of the ranks that did not come."""
+    def _describe_missing(self, ranks: list[int]) -> list[str]:
+        """Returns notes on the present state of the missing ranks."""
         stopped = [
             f"{self._links.name(rank)} is stopped, by a signal or a debugger"
             for rank in filter(self._links.is_stopped, ranks)

@@ -13,12 +13,12 @@ from ..runtime.cpu.driver import GRACE_SECONDS, CpuDriver
 from ..runtime.cpu.kernel import Kernel, Run
 from ..runtime.drivers.abi import Abort
 from ..runtime.drivers.interface import Launch
-from ..runtime.ranks.parts import own_lanes
+from ..runtime.ranks.rank_bundle import lanes_of_rank
 from .agreement import check_iterations, is_stale
 
 if TYPE_CHECKING:
     from ..runtime.cpu.lanes import Lanes
-    from .communicator import CollectiveCall, Words
+    from .communicator import CollectiveCall, Messages
     from .shared import Segment, SharedMemory
 
 __all__ = ["RankDriver"]
@@ -37,8 +37,8 @@ class RankDriver(CpuDriver):
         self._rank = rank
         self._segment = segment
 
-    def _own_lanes(self, bundle: Bundle) -> Sequence[int]:
-        return own_lanes(bundle, self._rank)
+    def _lanes_here(self, bundle: Bundle) -> Sequence[int]:
+        return lanes_of_rank(bundle, self._rank)
 
     def _take(self, nbytes: int) -> SharedMemory:
         return self._segment.take(nbytes)
@@ -51,8 +51,8 @@ class RankDriver(CpuDriver):
     def _clear(self, kernel: Kernel, launch: Launch) -> None:
         """Waits for all ranks; rank 0 clears the shared words before any lane starts."""
 
-        def clear(words: Words) -> None:
-            if is_stale(words):
+        def clear(messages: Messages) -> None:
+            if is_stale(messages):
                 kernel.clear()
                 # If a rank misses the answer of rank 0, the next collective call clears again.
                 self._dirty, self.epoch = True, 0
@@ -60,15 +60,15 @@ class RankDriver(CpuDriver):
             kernel.status[:] = 0
 
         state = {"epoch": self.epoch, "clean": not self._dirty, "iterations": launch.iterations}
-        words = self._current_call().all_gather("start", state, first=clear)
-        check_iterations(words)
-        if is_stale(words):
+        messages = self._current_call().all_gather("start", state, first=clear)
+        check_iterations(messages)
+        if is_stale(messages):
             self.epoch = 0
             # The abort of another rank may have ended some of the lanes that stay in the kernel.
             self._dismiss()
 
     def _watch(self, run: Run) -> None:
-        if self._current_call().trouble():
+        if self._current_call().find_failure():
             run.abort()
 
     def _result(self, lanes: Lanes, run: Run) -> tuple[list[int], tuple[int, ...]]:
@@ -99,11 +99,11 @@ class RankDriver(CpuDriver):
         codes = dict(zip(run.kernel.lanes, lanes.codes, strict=True))
         try:
             call = self._current_call()
-            words = call.all_gather(
+            messages = call.all_gather(
                 "end", sorted(codes.items()), timeout=min(GRACE_SECONDS, call.timeout)
             )
         except RankFailedError:
             if run.kernel.report[0] == Abort.HANG:
-                return {}  # the report and the counters explain the failure better than this error
+                return {}  # the report explains the failure better than RankFailedError
             raise
-        return {lane: code for word in words for lane, code in word.body}
+        return {lane: code for message in messages for lane, code in message.body}

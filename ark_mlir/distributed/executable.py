@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..bundle import Bundle
 from ..errors import ArkError, RankFailedError
 from ..runtime.executable import Executable
-from ..runtime.ranks.parts import part_of
+from ..runtime.ranks.rank_bundle import bundle_of_rank
 from ..runtime.running import Inputs, Runner
 from .driver import RankDriver
 from .gpu_driver import GpuRankDriver
@@ -33,7 +33,7 @@ class RankExecutable(Executable):
     equally often, with the same number of iterations, and waits for the others. All other methods
     concern this rank alone. `save` writes the program of all ranks, which a world with the same
     number of ranks can load. `run` also raises RankFailedError if another rank fails, ends or does
-    not come in time.
+    not call `run` in time.
 
     Example:
         >>> with ark.distributed.init() as world:
@@ -46,7 +46,7 @@ class RankExecutable(Executable):
     def __init__(
         self, joined: Bundle, rank: int, communicator: Communicator, memory: Segment | GpuMemory
     ) -> None:
-        super().__init__(part_of(joined, rank))
+        super().__init__(bundle_of_rank(joined, rank))
         self._joined = joined
         self._rank = rank
         self._communicator = communicator

@@ -64,7 +64,7 @@ class Frame:
         text = json.dumps(message).encode()
         if len(text) > LONGEST_TEXT:
             raise UnsupportedError(
-                f"a message of {len(text)} bytes between ranks; at most {LONGEST_TEXT} are possible"
+                f"a message between ranks has {len(text)} bytes; the limit is {LONGEST_TEXT}"
             )
         self._text_file: int | None = None
         flags = 0 if file is None else _WITH_FILE
@@ -154,8 +154,9 @@ def _decode(data: bytes, files: list[int]) -> Received:
 
 
 def parse_text(text: bytes) -> Any:
-    """Returns the JSON value in a message's text; raises DamagedFrameError if the text is not
-    JSON."""
+    """Returns the JSON value in a message's text.
+
+    Raises DamagedFrameError if the text is not JSON."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -163,8 +164,9 @@ def parse_text(text: bytes) -> Any:
 
 
 def parse_object(text: bytes) -> dict[str, Any]:
-    """Returns the JSON object in a message's text; raises DamagedFrameError if the text is not
-    one."""
+    """Returns the JSON object in a message's text.
+
+    Raises DamagedFrameError if the text is not a JSON object."""
     message = parse_text(text)
     if not isinstance(message, dict):
         raise DamagedFrameError("text that is not a JSON object")
@@ -172,8 +174,9 @@ def parse_object(text: bytes) -> dict[str, Any]:
 
 
 def _text_of(file: int, length: int) -> bytes:
-    """Returns the text in a file; raises DamagedFrameError if the file has another length, without
-    reading it."""
+    """Returns the text in a file.
+
+    Raises DamagedFrameError, before it reads the file, if the file has another length."""
     try:
         size = os.fstat(file).st_size
         if size != length:
@@ -224,7 +227,7 @@ def _no_file(data: memoryview, error: OSError) -> DeviceError:
 
 def contents(file: int) -> bytes:
     """Returns the bytes of a file that came with a message."""
-    # The ranks share the offset of the open file, so that each read passes its own.
+    # The ranks share the offset of the open file, so each read passes an explicit offset.
     size, blocks, done = os.fstat(file).st_size, list[bytes](), 0
     while done < size and (block := os.pread(file, size - done, done)):
         blocks.append(block)

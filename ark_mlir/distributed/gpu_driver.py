@@ -86,9 +86,9 @@ class GpuRankDriver(CudaDriver):
         launch = self._after_earlier_work(launch)
         call = self._current_call()
         state = {"epoch": self.epoch, "clean": not self._dirty, "iterations": launch.iterations}
-        words = call.all_gather("start", state)
-        check_iterations(words)
-        if is_stale(words):
+        messages = call.all_gather("start", state)
+        check_iterations(messages)
+        if is_stale(messages):
             # If a rank misses the next phase, the next collective call clears again.
             self._dirty = True
             self._clear()
@@ -149,7 +149,7 @@ class GpuRankDriver(CudaDriver):
         call = self._current_call()
         timeout = call.timeout if outcome.good else min(GRACE_SECONDS, call.timeout)
         try:
-            words = call.all_gather("end", _encode(outcome), timeout=timeout)
+            messages = call.all_gather("end", _encode(outcome), timeout=timeout)
         except RankFailedError:
             if outcome.stop.abort != Abort.HANG:
                 raise
@@ -158,26 +158,26 @@ class GpuRankDriver(CudaDriver):
             return outcomes
         # Traces stay in their process.
         return [
-            _decode(word.body, len(linked.bundle.tables.lanes))
-            for word, linked in zip(words, self._linked, strict=True)
+            _decode(message.body, len(linked.bundle.tables.lanes))
+            for message, linked in zip(messages, self._linked, strict=True)
         ]
 
     def poll_peers(self, aborted_at: float | None) -> float | None:
-        """Aborts the kernel if that of another rank has failed; returns the time of the abort.
+        """Aborts the kernel if another rank's kernel has failed; returns the time of the abort.
 
         `aborted_at` is the result of the previous call. Raises RankFailedError if another rank
         cannot end this run, BusyError if the kernel has not begun when another one has ended, and
         DeviceError if the kernel does not end within the grace period after the abort.
         """
         call = self._current_call()
-        if (trouble := call.trouble()) is not None:
-            call.problem = trouble
-            raise RankFailedError(f"rank {self._rank} cannot continue: {trouble}")
+        if (failure := call.find_failure()) is not None:
+            call.problem = failure
+            raise RankFailedError(f"rank {self._rank} cannot continue: {failure}")
         if aborted_at is not None:
             if time.monotonic() - aborted_at > GRACE_SECONDS:
                 raise DeviceError("the kernel does not end")
             return aborted_at
-        if not any(_ended_early(word.body) for word in call.arrived("end")):
+        if not any(_ended_early(message.body) for message in call.messages_at("end")):
             return None
         if self.record.queued:
             # The wait of another kernel for this one has timed out.

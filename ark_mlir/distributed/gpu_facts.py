@@ -1,4 +1,4 @@
-"""Chooses the GPU of each rank, and checks that all ranks have equal GPUs."""
+"""The choice of the GPU of each rank, and the check that all ranks have equal GPUs."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from ..devices import check_devices
 from ..errors import InvalidUsageError, UnsupportedError
 from ..runtime.cuda.api import CudaApi, count_devices
 from ..runtime.cuda.peers import kind_of, page_size
-from ..runtime.ranks.parts import own_lanes
+from ..runtime.ranks.rank_bundle import lanes_of_rank
 
 if TYPE_CHECKING:
     from ..bundle import Bundle
-    from .communicator import Words
+    from .communicator import Messages
 
 __all__ = ["check_facts", "choose_device", "peer_problem", "read_facts"]
 
@@ -31,8 +31,8 @@ def choose_device(rank: int, local_rank: int, size: int, devices: Sequence[int] 
         rank: the rank.
         local_rank: the index of the rank among the ranks of its host.
         size: the number of ranks.
-        devices: the ordinal of the GPU of this rank, or the ordinals for all ranks. None takes the
-            GPU with the ordinal `local_rank`, or the only GPU that the process sees.
+        devices: the ordinal of the GPU of this rank, or a list with an ordinal for each rank. None
+            takes the GPU with the ordinal `local_rank`, or the only GPU that the process sees.
 
     Raises InvalidUsageError if `devices` has another number of entries or names a GPU that the
     process does not see, and UnsupportedError if the process does not see enough GPUs.
@@ -55,7 +55,7 @@ def choose_device(rank: int, local_rank: int, size: int, devices: Sequence[int] 
     if local_rank < count:
         return local_rank
     if count == 1:
-        return 0  # the launcher shows each process a GPU of its own
+        return 0  # the launcher makes another GPU visible to each process
     raise UnsupportedError(
         f"rank {rank} has local rank {local_rank}, and its process sees {count} GPUs: start at "
         "most one rank for each GPU, or name a GPU with devices="
@@ -75,28 +75,28 @@ def read_facts(api: CudaApi) -> dict[str, Any]:
     }
 
 
-def check_facts(words: Words, bundle: Bundle) -> None:
+def check_facts(messages: Messages, bundle: Bundle) -> None:
     """Raises UnsupportedError, the same at every rank, if the ranks' GPUs cannot run together."""
-    first = words[0].body
-    for word in words:
+    first = messages[0].body
+    for message in messages:
         for fact, name in _EQUAL.items():
-            if word.body[fact] != first[fact]:
+            if message.body[fact] != first[fact]:
                 raise UnsupportedError(
-                    f"the {name} differs: {first[fact]} at rank 0, {word.body[fact]} at rank "
-                    f"{word.sender}"
+                    f"the {name} differs: {first[fact]} at rank 0, {message.body[fact]} at rank "
+                    f"{message.sender}"
                 )
-    _check_pages(words, bundle)
+    _check_pages(messages, bundle)
     by_gpu: dict[str, list[int]] = {}
-    for word in words:
-        by_gpu.setdefault(word.body["uuid"], []).append(word.sender)
+    for message in messages:
+        by_gpu.setdefault(message.body["uuid"], []).append(message.sender)
     for uuid, ranks in by_gpu.items():
         if len(ranks) > 1:
-            _check_shared_gpu(uuid, ranks, words, bundle)
+            _check_shared_gpu(uuid, ranks, messages, bundle)
 
 
-def _check_pages(words: Words, bundle: Bundle) -> None:
+def _check_pages(messages: Messages, bundle: Bundle) -> None:
     part = bundle.manifest.arena // bundle.manifest.ranks
-    page = max(word.body["page"] for word in words)
+    page = max(message.body["page"] for message in messages)
     if part % page or (2 << 20) % page:
         raise UnsupportedError(
             f"the GPUs share memory in pages of {page} bytes, and the program was compiled for "
@@ -104,26 +104,26 @@ def _check_pages(words: Words, bundle: Bundle) -> None:
         )
 
 
-def _check_shared_gpu(uuid: str, ranks: list[int], words: Words, bundle: Bundle) -> None:
+def _check_shared_gpu(uuid: str, ranks: list[int], messages: Messages, bundle: Bundle) -> None:
     """Raises UnsupportedError unless the kernels of several processes fit on one GPU at once."""
     names = " and ".join(map(str, ranks))
-    ordinal = words[ranks[0]].body["ordinal"]
-    if not all(words[rank].body["mps"] for rank in ranks):
+    ordinal = messages[ranks[0]].body["ordinal"]
+    if not all(messages[rank].body["mps"] for rank in ranks):
         raise UnsupportedError(
             f"ranks {names} are on one GPU ({uuid}), where kernels of two processes do not run at "
             f"the same time: take a GPU for each rank, or one process with devices=[{ordinal}], "
             "or start MPS (nvidia-cuda-mps-control -d)"
         )
-    lanes = sum(len(own_lanes(bundle, rank)) for rank in ranks)
-    if lanes > words[ranks[0]].body["sms"]:
+    lanes = sum(len(lanes_of_rank(bundle, rank)) for rank in ranks)
+    if lanes > messages[ranks[0]].body["sms"]:
         raise UnsupportedError(
-            f"ranks {names} are on one GPU ({uuid}) with {words[ranks[0]].body['sms']} SMs, and "
+            f"ranks {names} are on one GPU ({uuid}) with {messages[ranks[0]].body['sms']} SMs, and "
             f"have {lanes} lanes: compile the program with devices=[{ordinal}] in one process, "
             "which gives each rank a share of the SMs, then load the bundle in each rank"
         )
 
 
-def peer_problem(api: CudaApi, words: Words, rank: int) -> str | None:
+def peer_problem(api: CudaApi, messages: Messages, rank: int) -> str | None:
     """Returns the reason why the GPU of this rank cannot access the GPU of another rank.
 
     Returns None if it can access the GPUs of all ranks. A GPU that this process does not see is not
@@ -133,15 +133,15 @@ def peer_problem(api: CudaApi, words: Words, rank: int) -> str | None:
     for ordinal in range(int(api.call("cuDeviceGetCount"))):
         device = api.call("cuDeviceGet", ordinal)
         visible[_uuid(api, device)] = device
-    for word in words:
-        other = visible.get(word.body["uuid"])
-        if other is None or word.body["uuid"] == words[rank].body["uuid"]:
+    for message in messages:
+        other = visible.get(message.body["uuid"])
+        if other is None or message.body["uuid"] == messages[rank].body["uuid"]:
             continue
         if not api.call("cuDeviceCanAccessPeer", api.device, other):
             return (
-                f"the GPU of rank {rank} ({words[rank].body['uuid']}) cannot access the memory of "
-                f"that of rank {word.sender} ({word.body['uuid']}): ranks need GPUs linked by "
-                "NVLink, or by PCIe with peer access"
+                f"the GPU of rank {rank} ({messages[rank].body['uuid']}) cannot access the memory "
+                f"of the GPU of rank {message.sender} ({message.body['uuid']}): ranks need GPUs "
+                "linked by NVLink, or by PCIe with peer access"
             )
     return None
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["GpuMemory", "find_sharing", "free_kept", "share_gpu_memory"]
 
-# Errors of the driver after which another way of sharing memory would fail, too.
+# Errors of the driver after which no other way of sharing memory is tried.
 _NOT_REFUSED = ("OUT_OF_MEMORY", "ILLEGAL_ADDRESS")
 # The alignment of memory that ranks share, in bytes.
 _PAGE = 2 << 20
@@ -37,7 +37,7 @@ LEGACY = "legacy CUDA IPC, since file descriptors of memory are refused"
 
 
 class _RefusedError(Exception):
-    """A rank cannot share memory in one of the ways; every rank raises it with the same text."""
+    """One way of sharing memory fails at a rank; every rank raises the error with the same text."""
 
 
 class GpuMemory:
@@ -77,9 +77,9 @@ class GpuMemory:
         Raises the same UnsupportedError at every rank if GPUs or drivers of the ranks cannot share
         memory, and DeviceError if memory is short.
         """
-        words = call.all_gather("GPU", {**read_facts(self._api), "engine": self.sharing})
-        check_facts(words, bundle)
-        _agree(call, "peers", peer_problem(self._api, words, rank))
+        messages = call.all_gather("GPU", {**read_facts(self._api), "engine": self.sharing})
+        check_facts(messages, bundle)
+        _agree(call, "peers", peer_problem(self._api, messages, rank))
         if self._engine is not None:
             self._take_engine(call, bundle, rank, self._engine)
             return
@@ -170,12 +170,12 @@ class GpuMemory:
         if exported is not None:
             file, problem = self._export(exported)
         try:
-            words = call.all_gather(name, problem, file=file)
+            messages = call.all_gather(name, problem, file=file)
         finally:
             if file is not None:
                 os.close(file)
-        files = [None if word.sender == rank else word.file for word in words]
-        refused = next((word for word in words if word.body is not None), None)
+        files = [None if message.sender == rank else message.file for message in messages]
+        refused = next((message for message in messages if message.body is not None), None)
         if refused is not None:
             close_files([each for each in files if each is not None])
             raise _RefusedError(f"rank {refused.sender}: {refused.body}")
@@ -242,18 +242,18 @@ class GpuMemory:
             handle, problem = lent.handle().hex(), None
         except (DeviceError, UnsupportedError) as error:
             handle, problem = "", _refusal("cannot lend memory to other processes", error)
-        words = call.all_gather("handles", [problem, handle, lent.offset])
-        for word in words:
-            if word.body[0] is not None:
-                raise _RefusedError(f"rank {word.sender}: {word.body[0]}")
+        messages = call.all_gather("handles", [problem, handle, lent.offset])
+        for message in messages:
+            if message.body[0] is not None:
+                raise _RefusedError(f"rank {message.sender}: {message.body[0]}")
         begins: list[int] = []
         problem = None
         try:
-            for word in words:
-                if word.sender == rank:
+            for message in messages:
+                if message.sender == rank:
                     begins.append(lent.address)
                     continue
-                block = BorrowedBlock(self._api, bytes.fromhex(word.body[1]), word.body[2])
+                block = BorrowedBlock(self._api, bytes.fromhex(message.body[1]), message.body[2])
                 self._borrowed.callback(block.close)
                 begins.append(block.address)
         except (DeviceError, UnsupportedError) as error:
@@ -268,8 +268,9 @@ class GpuMemory:
         self._mappings = mappings
 
     def free(self) -> None:
-        """Unmaps and frees the memory; may be called again. The kernels of this process must have
-        ended.
+        """Unmaps and frees the memory; may be called again.
+
+        The kernels of this process must have ended.
 
         Memory that other ranks have mapped by legacy IPC is kept until they have unmapped it.
         """
@@ -308,7 +309,7 @@ def free_kept(*, leaving: bool = False) -> None:
 
 
 def find_sharing() -> str:
-    """Returns the way in which the first GPU can share memory with other processes, in words."""
+    """Returns a description of the way in which the first GPU can share memory with processes."""
     try:
         api = CudaApi()
         api.open()
@@ -364,17 +365,17 @@ def _bytes_of_a_rank(bundle: Bundle) -> int:
 
 
 def _agree(call: CollectiveCall, phase: str, problem: str | None) -> None:
-    """Raises UnsupportedError at every rank if one of them has a problem."""
-    for word in call.all_gather(phase, problem):
-        if word.body is not None:
-            raise UnsupportedError(f"rank {word.sender}: {word.body}")
+    """Raises UnsupportedError at every rank if one rank has a problem."""
+    for message in call.all_gather(phase, problem):
+        if message.body is not None:
+            raise UnsupportedError(f"rank {message.sender}: {message.body}")
 
 
 def _agree_or_refuse(call: CollectiveCall, phase: str, problem: str | None) -> None:
-    """Raises _RefusedError at every rank if one of them has a problem."""
-    for word in call.all_gather(phase, problem):
-        if word.body is not None:
-            raise _RefusedError(f"rank {word.sender}: {word.body}")
+    """Raises _RefusedError at every rank if one rank has a problem."""
+    for message in call.all_gather(phase, problem):
+        if message.body is not None:
+            raise _RefusedError(f"rank {message.sender}: {message.body}")
 
 
 def _refusal(problem: str, error: ArkError) -> str:
@@ -392,7 +393,7 @@ def _refuse(first: _RefusedError, second: _RefusedError) -> UnsupportedError:
     return UnsupportedError(
         str(first),
         notes=[
-            f"legacy CUDA IPC does not work, either: {second}",
+            f"legacy CUDA IPC does not work either: {second}",
             "run all ranks in one process: ark.load(path, devices=[0, 1]) without "
             "ark.distributed.init()",
         ],

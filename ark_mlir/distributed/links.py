@@ -51,7 +51,7 @@ class Mailbox:
         name: the name of that call.
         messages: unread messages, by call and phase.
         failed: the reasons why the peer left a call early, by call.
-        left: the reason why the peer will send nothing more; None if it has not left.
+        left: the reason why the peer will send no more messages; None if the peer has not left.
         first: the first call whose messages are kept.
     """
 
@@ -91,7 +91,7 @@ class Links:
         sockets: connected `SOCK_SEQPACKET` sockets, by rank.
         processes: the processes by rank, for error messages: process ids, or text for processes on
             other hosts.
-        timeout: how long a rank may take to accept a message, in seconds.
+        timeout: the limit for a rank to accept a message, in seconds.
 
     Attributes:
         shares_host: True if the ranks can send each other file descriptors of shared memory.
@@ -153,7 +153,7 @@ class Links:
 
     # -- sending -----------------------------------------------------------------------------
 
-    def say(
+    def send_to_all(
         self, communicator: int, call: int, phase: str, name: str, body: object, file: int | None
     ) -> None:
         """Sends the message of this rank in one phase of a collective call to all others."""
@@ -176,7 +176,7 @@ class Links:
         )
 
     def leave(self, communicator: int, reason: str) -> None:
-        """Tells all others that this rank will send nothing more in a communicator."""
+        """Tells all others that this rank will send no more messages in a communicator."""
         text = reason[:_LONGEST_REASON]
         self._broadcast({"communicator": communicator, "call": 0, "phase": _LEFT, "body": text})
 
@@ -224,8 +224,9 @@ class Links:
     # -- receiving ---------------------------------------------------------------------------
 
     def _receive(self) -> None:
-        """Receives messages in a thread; if the thread fails, leaves the world, so that no rank
-        waits for this one."""
+        """Receives messages in a thread.
+
+        If the thread fails, the rank leaves the world, so that no other rank waits for it."""
         try:
             self._receive_until_closed()
         except DamagedFrameError as error:
@@ -254,7 +255,7 @@ class Links:
                         selector.unregister(key.fileobj)
 
     def _receive_from(self, peer: int) -> bool:
-        """Receives one message of a peer; returns False if no more will follow."""
+        """Receives one message of a peer; returns False if the peer will send no more messages."""
         try:
             received = receive_frame(self._sockets[peer])
         except DamagedFrameError as error:
@@ -304,10 +305,10 @@ def _is_message(value: object, file: int | None) -> bool:
         return False
     fields = cast("dict[object, object]", value)
     ends = fields.get("phase") in (_FAILED, _LEFT)
-    words = ("phase", "body") if ends else ("phase", "name")
+    names = ("phase", "body") if ends else ("phase", "name")
     return (
         "body" in fields
         and not (ends and file is not None)
         and all(type(fields.get(name)) is int for name in ("communicator", "call"))
-        and all(isinstance(fields.get(name), str) for name in words)
+        and all(isinstance(fields.get(name), str) for name in names)
     )

@@ -1,4 +1,4 @@
-"""Member: this process as one rank of a world."""
+"""Member: the membership of this process in a world."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Member:
         rank: the index of this rank, from zero on.
         world_size: the number of ranks.
         local_rank: the index of this rank among the ranks of its host.
-        timeout: how long to wait for other ranks, in seconds.
+        timeout: the limit for a wait for other ranks, in seconds.
         process: the id of the process.
 
     Example:
@@ -98,8 +98,8 @@ class Member:
         Args:
             call: the collective call of the world.
             joined: the program of all ranks.
-            devices: the ordinal of the GPU of this rank, or the ordinals for all ranks; None takes
-                the GPU whose ordinal is the local rank.
+            devices: the ordinal of the GPU of this rank, or a list with an ordinal for each rank;
+                None takes the GPU whose ordinal is the local rank.
 
         Raises InvalidUsageError if the program has another number of ranks or `devices` do not fit,
         UnsupportedError if the ranks cannot run the program together, and RankFailedError if
@@ -108,7 +108,7 @@ class Member:
         manifest = joined.manifest
         if manifest.ranks != self.world_size:
             raise InvalidUsageError(
-                f"program {manifest.program!r} was made for {manifest.ranks} ranks; this world "
+                f"program {manifest.program!r} was compiled for {manifest.ranks} ranks; this world "
                 f"has {self.world_size}",
                 location=joined.where,
             )
@@ -142,9 +142,9 @@ class Member:
             raise InvalidUsageError(reason_against_devices(devices, backend))
         file = create_segment(joined.manifest) if self.rank == 0 else None
         try:
-            words = call.all_gather("memory", file=file)
+            messages = call.all_gather("memory", file=file)
             if self.rank:
-                file = words[0].file
+                file = messages[0].file
             if file is None:
                 raise RankFailedError("rank 0 sent no shared memory")
             return Segment(file)
@@ -153,33 +153,33 @@ class Member:
                 os.close(file)
 
     def _check_hosts(self, joined: Bundle, backend: str) -> None:
-        """Raises UnsupportedError if ranks that met over TCP had to share memory of a host."""
+        """Raises UnsupportedError if ranks connected by TCP would share memory of a host."""
         on_gpus = backend_info(backend).process_memory == "gpu"
         uses_engine = on_gpus and self._engine is not None
         if self._links.shares_host or uses_engine:
             return
         remedy = "pass engine= to ark.distributed.init" if on_gpus else "use cuda"
         raise UnsupportedError(
-            f"ranks that met over TCP cannot share memory of a host for {backend}: {remedy}",
+            f"ranks connected by TCP cannot share memory of a host for {backend}: {remedy}",
             location=joined.where,
         )
 
     def load(self, bundle: Bundle, devices: Sequence[int] | None = None) -> RankExecutable:
         """Returns the executable of this rank for a bundle that every rank has read.
 
-        `devices` has the meaning that it has in `attach`. Raises InvalidUsageError if ranks have
+        `devices` is the argument of `attach`. Raises InvalidUsageError if ranks have
         read different bundles; the error names two of them.
         """
         with self.collective_call(f"load {bundle.manifest.program!r}") as call:
-            words = call.all_gather(
+            messages = call.all_gather(
                 "bundle", [bundle.manifest.program, bundle.where, _digest(bundle)]
             )
-            first = words[0].body
-            for word in words:
-                if word.body[2] != first[2]:
+            first = messages[0].body
+            for message in messages:
+                if message.body[2] != first[2]:
                     raise InvalidUsageError(
-                        f"rank 0 loads {first[0]!r} ({first[1]}), and rank {word.sender} loads "
-                        f"{word.body[0]!r} ({word.body[1]}), which is another program"
+                        f"rank 0 loads {first[0]!r} ({first[1]}), and rank {message.sender} loads "
+                        f"{message.body[0]!r} ({message.body[1]}), which is another program"
                     )
             return self.attach(call, bundle, devices)
 

@@ -1,4 +1,4 @@
-"""Messages by which rank 0 tells the other ranks, while they connect, that it cannot continue."""
+"""Messages of rank 0 to ranks that connect, with the error for which rank 0 cannot continue."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ __all__ = ["name_ranks", "raise_refusal", "refusal"]
 
 
 def refusal(error: BaseException) -> dict[str, object]:
-    """Returns the message that tells another rank of an error of rank 0."""
+    """Returns the message with an error of rank 0."""
     text = str(error) if isinstance(error, ArkError) else f"rank 0 failed: {error!r}"
     return {"problem": text, "usage": isinstance(error, InvalidUsageError)}
 
 
 def raise_refusal(message: Mapping[str, Any], rank: int) -> None:
-    """Raises the error of which a message of rank 0 tells `rank`; does nothing for other messages.
+    """Raises the error in a message of rank 0; does nothing if the message contains no error.
 
-    Raises InvalidUsageError if the error of rank 0 is one, else RankFailedError.
+    `rank` is the rank of this process. Raises InvalidUsageError if rank 0 has raised
+    InvalidUsageError, else RankFailedError.
     """
     if "problem" in message:
         kind = InvalidUsageError if message.get("usage") else RankFailedError
@@ -27,6 +28,6 @@ def raise_refusal(message: Mapping[str, Any], rank: int) -> None:
 
 
 def name_ranks(numbers: Sequence[int]) -> str:
-    """Returns the words for some ranks, such as ``rank 2`` or ``ranks 0, 3``."""
+    """Returns a phrase with the ranks, such as ``rank 2`` or ``ranks 0, 3``."""
     words = ", ".join(map(str, numbers))
     return f"rank {words}" if len(numbers) == 1 else f"ranks {words}"

@@ -6,7 +6,7 @@ connects them.
 
 Any process of the host can connect to the socket of rank 0. Rank 0 asks the kernel for the user of
 each process that connects, and reads nothing from processes of other users. It closes the
-connection of a process that sends no valid greeting, and continues to wait.
+connection of a process that sends no valid greeting, and continues to wait for ranks.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ _RETRY_SECONDS = 0.01
 _MOST_FILES = 253
 # Each rank receives a socket to every other rank except rank 0, to which it is connected.
 _MOST_RANKS = _MOST_FILES + 2
-# Limit of the connections without a greeting; if there are more, the oldest is closed.
-_MOST_STRANGERS = 2 * _MOST_RANKS
+# Limit of the connections without a greeting. Beyond the limit, the oldest is closed.
+_MOST_UNIDENTIFIED = 2 * _MOST_RANKS
 # Limit of the rejected processes that an error names.
 _MOST_NOTES = 4
 
@@ -50,22 +50,19 @@ def connect_ranks(identity: Identity, timeout: float) -> Links:
     """Waits until all ranks of the job are connected, and returns the links to them.
 
     Raises:
-        RankFailedError: ranks, which the error names, did not come within `timeout` seconds or
+        RankFailedError: ranks, which the error names, did not join within `timeout` seconds or
             ended.
         InvalidUsageError: ranks disagree about the world, or two processes have the same rank.
         UnsupportedError: the world has more than 255 ranks.
         DeviceError: the system provides no socket.
     """
     if identity.size > _MOST_RANKS:
-        raise UnsupportedError(
-            f"a world of {identity.size} ranks with one process each; at most {_MOST_RANKS} "
-            "are possible"
-        )
+        raise UnsupportedError(f"a world of {identity.size} processes; the limit is {_MOST_RANKS}")
     if identity.size == 1:
         return Links(0, {}, {}, timeout)
     deadline = time.monotonic() + timeout
     if identity.rank == 0:
-        return _Host(identity, timeout, deadline).gather()
+        return _RankZero(identity, timeout, deadline).gather()
     return _join(identity, timeout, deadline)
 
 
@@ -102,8 +99,8 @@ class _Greeting:
         return _Greeting(*cast("list[int]", numbers))
 
 
-class _Host:
-    """Rank 0 while it waits for the others."""
+class _RankZero:
+    """The rendezvous at rank 0, which waits for the other ranks."""
 
     def __init__(self, identity: Identity, timeout: float, deadline: float) -> None:
         self._identity = identity
@@ -112,33 +109,33 @@ class _Host:
         self._links: dict[int, socket.socket] = {}
         self._processes = {0: os.getpid()}
         # Connections of this user without a greeting yet, the oldest first.
-        self._strangers: list[socket.socket] = []
+        self._unidentified: list[socket.socket] = []
         self._refused: list[str] = []
 
     def gather(self) -> Links:
         """Waits for all ranks, and returns the links to them."""
-        with _new_socket() as door, selectors.DefaultSelector() as selector:
+        with _new_socket() as listener, selectors.DefaultSelector() as selector:
             try:
-                self._open(door)
-                selector.register(door, selectors.EVENT_READ)
+                self._open(listener)
+                selector.register(listener, selectors.EVENT_READ)
                 while self._missing:
-                    self._step(door, selector)
+                    self._step(listener, selector)
                 self._introduce()
             except BaseException as error:
                 self._report_failure(error)
                 raise
             finally:
-                for stranger in self._strangers:
-                    stranger.close()
+                for link in self._unidentified:
+                    link.close()
         return Links(0, self._links, self._processes, self._timeout)
 
     @property
     def _missing(self) -> list[int]:
         return [rank for rank in range(1, self._identity.size) if rank not in self._links]
 
-    def _open(self, door: socket.socket) -> None:
+    def _open(self, listener: socket.socket) -> None:
         try:
-            door.bind(_address(self._identity))
+            listener.bind(_address(self._identity))
         except OSError as error:
             if error.errno != errno.EADDRINUSE:
                 raise DeviceError(f"cannot wait for other ranks: {error.strerror}") from None
@@ -146,18 +143,18 @@ class _Host:
                 f"another process waits as rank 0 of the same job ({self._identity.job}); give "
                 "each job its own MASTER_PORT, or job="
             ) from None
-        door.listen(self._identity.size)
-        door.setblocking(False)
+        listener.listen(self._identity.size)
+        listener.setblocking(False)
 
-    def _step(self, door: socket.socket, selector: selectors.BaseSelector) -> None:
+    def _step(self, listener: socket.socket, selector: selectors.BaseSelector) -> None:
         events = selector.select(max(0.0, self._deadline - time.monotonic()))
         for key, _ in events:
             link = key.fileobj
             assert isinstance(link, socket.socket)
-            if link is door:
-                self._accept(door, selector)
-            elif link in self._strangers:
-                self._strangers.remove(link)
+            if link is listener:
+                self._accept(listener, selector)
+            elif link in self._unidentified:
+                self._unidentified.remove(link)
                 selector.unregister(link)
                 self._welcome(link, selector)
             elif link in self._links.values():
@@ -165,29 +162,29 @@ class _Host:
         # Checked after every event, so that a stream of events cannot postpone the deadline.
         if self._missing and time.monotonic() >= self._deadline:
             raise RankFailedError(
-                f"{name_ranks(self._missing)} of {self._identity.size} did not come within "
+                f"{name_ranks(self._missing)} of {self._identity.size} did not join within "
                 f"{self._timeout:g} s ({self._identity.job})",
                 notes=self._refused,
             )
 
-    def _accept(self, door: socket.socket, selector: selectors.BaseSelector) -> None:
+    def _accept(self, listener: socket.socket, selector: selectors.BaseSelector) -> None:
         try:
-            stranger, _ = door.accept()
+            link, _ = listener.accept()
         except (BlockingIOError, ConnectionAbortedError):
             return  # the process has closed its connection again
         except OSError as error:
             raise DeviceError(f"cannot connect to other ranks: {error.strerror}") from None
-        process, user = _credentials(stranger)
+        process, user = _credentials(link)
         if user != os.getuid():
-            self._refuse(stranger, f"process {process} belongs to user {user}")
+            self._refuse(link, f"process {process} belongs to user {user}")
             return
-        stranger.setblocking(False)
-        self._strangers.append(stranger)
-        selector.register(stranger, selectors.EVENT_READ)
-        if len(self._strangers) > _MOST_STRANGERS:
-            silent = self._strangers.pop(0)
-            selector.unregister(silent)
-            self._refuse(silent, f"process {_credentials(silent)[0]} sent no greeting")
+        link.setblocking(False)
+        self._unidentified.append(link)
+        selector.register(link, selectors.EVENT_READ)
+        if len(self._unidentified) > _MOST_UNIDENTIFIED:
+            oldest = self._unidentified.pop(0)
+            selector.unregister(oldest)
+            self._refuse(oldest, f"process {_credentials(oldest)[0]} sent no greeting")
 
     def _refuse(self, link: socket.socket, reason: str) -> None:
         link.close()
@@ -219,7 +216,7 @@ class _Host:
             _send(each, {"missing": self._missing})
 
     def _lose(self, link: socket.socket) -> None:
-        """Raises RankFailedError for a rank that ended, or sent a message, before all had come.
+        """Raises RankFailedError for a rank that ended, or sent a message, before all had joined.
 
         A rank sends nothing between its greeting and the answer of rank 0.
         """
@@ -230,7 +227,7 @@ class _Host:
             ended = False
         event = "ended" if ended else "sent a malformed message"
         raise RankFailedError(
-            f"rank {rank} (process {self._processes[rank]}) {event} before all had come"
+            f"rank {rank} (process {self._processes[rank]}) {event} before all had joined"
         )
 
     def _check(self, greeting: _Greeting, process: int) -> None:
@@ -286,7 +283,7 @@ class _Host:
             ) from None
 
     def _report_failure(self, error: BaseException) -> None:
-        for link in (*self._links.values(), *self._strangers):
+        for link in (*self._links.values(), *self._unidentified):
             _send(link, refusal(error))
             link.close()
 
@@ -319,13 +316,13 @@ def _await_introduction(
             received = _receive(link, _MOST_FILES)
         except TimeoutError:
             raise RankFailedError(
-                f"{name_ranks(missing or [0])} of {identity.size} did not come within "
+                f"{name_ranks(missing or [0])} of {identity.size} did not join within "
                 f"{timeout:g} s ({identity.job})"
             ) from None
         except (DamagedFrameError, OSError) as error:
             raise RankFailedError(f"rank 0 sent a malformed message: {error}") from None
         if received is None:
-            raise RankFailedError("rank 0 ended before all had come")
+            raise RankFailedError("rank 0 ended before all had joined")
         message, files = received
         if "processes" in message and len(files) == identity.size - 2:
             return message["processes"], files
@@ -359,7 +356,7 @@ def _connect(identity: Identity, timeout: float, deadline: float) -> socket.sock
             raise InvalidUsageError(f"user {user} waits as rank 0 of this job ({identity.job})")
         if time.monotonic() >= deadline:
             raise RankFailedError(
-                f"rank 0 of {identity.size} did not come within {timeout:g} s ({identity.job})"
+                f"rank 0 of {identity.size} did not join within {timeout:g} s ({identity.job})"
             )
         time.sleep(_RETRY_SECONDS)
 

@@ -1,4 +1,4 @@
-"""Memory that the processes of a world share: an anonymous file that each of them maps."""
+"""Memory that the processes of a world share: an anonymous file that each process maps."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Segment:
             mapping: Any = mmap.mmap(file, os.fstat(file).st_size)
         except (OSError, ValueError) as error:
             raise DeviceError(f"cannot map shared memory: {error}") from None
-        # The file is unmapped when the last array of it is freed.
+        # The file is unmapped when the last array over it is freed.
         self._bytes: NDArray[np.uint8] = np.frombuffer(mapping, np.uint8)
         self._taken = 0
 
@@ -65,7 +65,7 @@ class Segment:
         return SharedMemory(self._bytes[begin : begin + nbytes])
 
     def free(self) -> None:
-        """Does nothing: the file is unmapped when the last array of it is freed."""
+        """Does nothing: the file is unmapped when the last array over it is freed."""
 
 
 def _rounded(nbytes: int) -> int:

@@ -72,9 +72,9 @@ def load(
         verify: proves the schedule from the tables in the file, as ``ark check`` does. Use it for
             files of unknown origin. The proof needs the compiler.
         devices: CUDA ordinals of the GPUs for a program for cuda: one GPU for each rank, or one GPU
-            for all ranks. None takes the first GPUs of the machine. In a process that is one rank:
-            the GPU of this rank, or those of all ranks; None takes the GPU whose ordinal is the
-            local rank.
+            for all ranks. None takes the first GPUs of the machine. In a process that is one rank,
+            `devices` has the GPU of this rank, or the GPUs of all ranks, and None takes the GPU
+            whose ordinal is the local rank.
 
     Raises:
         BundleError: the file is missing, truncated, altered, made for another machine, or not
@@ -93,7 +93,7 @@ def load(
     elif not bundle.manifest.proven:
         warnings.warn(
             f"{bundle.where}: the schedule was not proven when the program was compiled; "
-            "a wrong one hangs or gives wrong numbers (ark check proves it)",
+            "a wrong schedule hangs or computes wrong values (`ark check` proves the schedule)",
             UnprovenWarning,
             stacklevel=2,
         )

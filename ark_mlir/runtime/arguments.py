@@ -26,8 +26,8 @@ class ArgumentCheck:
 
     Args:
         bundle: the program.
-        storage: its parameters, which have to be bound.
-        driver: its device, on which arrays for outputs have to be.
+        storage: the parameters of the program, which must be bound.
+        driver: the driver of the device. Arrays for outputs must be on this device.
     """
 
     def __init__(self, bundle: Bundle, storage: Storage, driver: Driver) -> None:
@@ -100,7 +100,7 @@ class ArgumentCheck:
     def refuse_host(self, arrays: Mapping[str, Array], results: Results) -> None:
         """Raises InvalidUsageError if a captured run has an array on the host.
 
-        A graph is replayed without the host.
+        A replay of a graph cannot read or write arrays on the host.
         """
         kinds = {buffer.name: buffer.kind for buffer in self._manifest.inputs}
         problems = [

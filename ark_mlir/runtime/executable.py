@@ -3,7 +3,7 @@
 Locks of the runtime, in the only order in which a thread may take several of them:
 
 1. the locks of callers, which hold them during whole calls: `GenerativeModel.generate`, compiled
-   parts of a PyTorch module, a rank's turn in its world;
+   subgraphs of a PyTorch module, the run barrier of a world;
 2. `Executable._load_lock`, which is held while the program is loaded and released before any other
    lock is taken; loading takes none of the locks below;
 3. `SharedStates.lock`, which every call that uses the device holds; a thread takes two of them in
@@ -11,7 +11,8 @@ Locks of the runtime, in the only order in which a thread may take several of th
 4. `Runner._memory_lock`, which is held to read a state during a run, and to free memory.
 
 A forked child has only the thread that forked, so it renews locks 2 to 4, which other threads of
-the parent may have held. An executable that another thread used at the fork refuses calls there.
+the parent may have held. In the child, an executable refuses calls if another thread used it at the
+fork.
 """
 
 from __future__ import annotations
@@ -124,7 +125,7 @@ class Executable(Runs):
             return self._ready
 
     def _renew_lock(self) -> None:
-        # A load that another thread had begun begins again.
+        # A load that another thread had begun starts again.
         self._load_lock = threading.Lock()
 
     def _make_runner(self) -> Runner:
@@ -166,7 +167,7 @@ class Executable(Runs):
     def peek(self, state: str) -> NDArray[Any]:
         """Returns a copy of the state `state` without waiting for a run that may be writing it.
 
-        Useful to follow the progress of a long run by a state that counts its steps.
+        A state that counts steps shows the progress of a long run.
 
         Raises:
             InvalidUsageError: the program has no such state, it is not loaded yet, or the
@@ -226,8 +227,8 @@ class Executable(Runs):
 
         An array on the host is used in place if it is C-contiguous and aligned as the kernel
         requires; such an array must not change while the program runs. Every other array on the
-        host is copied once. `report` has the number of bytes of either kind. Later calls may
-        replace parameters.
+        host is copied once. `report` has the bytes of arrays used in place and of copies. Later
+        calls may replace parameters.
 
         For a program on a GPU, arrays on that GPU (torch, cupy, any object with ``__dlpack__`` or
         ``__cuda_array_interface__``) are used in place; an array with an unsuitable layout is an

@@ -55,7 +55,7 @@ class Runner:
         self.name = bundle.manifest.program
         # The object whose `run` is valid while the program is resident.
         self.resident: object = None
-        # Held to read states during a run, and to free their memory.
+        # Held to read states during a run, and to free the memory of states.
         self._memory_lock = threading.Lock()
         self._closed = False
         self._lender: Runner | None = None
@@ -112,7 +112,7 @@ class Runner:
             if states.holder == thread:
                 states.refuse_holder(self.name)
             with states.lock:
-                # `share` may have replaced the states while this thread waited for their lock.
+                # `share` may have replaced the states while this thread waited for the lock.
                 if states is self.storage.states:
                     try:
                         states.holder = thread
@@ -223,9 +223,9 @@ class Runner:
             lender: the runner of the other executable.
             parameters: True also replaces the parameters that both programs have.
 
-        Raises InvalidUsageError if a state or parameter has another shape or dtype at the lender,
-        if one of the two executables is closed, if this one is resident, or if they are for
-        different devices.
+        Raises InvalidUsageError if a state or parameter of the lender has another shape or dtype,
+        if one of the two executables is closed, if this executable is resident, or if the two
+        executables are for different devices.
         """
         while True:
             mine, theirs = self.storage.states, lender.storage.states
@@ -241,7 +241,7 @@ class Runner:
     def _share_present(
         self, present: tuple[SharedStates, SharedStates], lender: Runner, parameters: bool
     ) -> bool:
-        """Shares the states; returns False if another call has replaced the present ones."""
+        """Shares the states; returns False if another call has replaced the states `present`."""
         if present != (self.storage.states, lender.storage.states):
             return False
         self._share(lender, parameters)
@@ -396,7 +396,8 @@ def _close_all(driver: Driver, storage: Storage) -> None:
 def _end_all(runners: Iterable[Runner]) -> None:
     """Closes all runners at the end of the process.
 
-    Resident kernels of all runners end first, since freeing memory of a GPU waits for all of them.
+    Resident kernels of all runners end first: a call that frees memory of a GPU waits for all
+    kernels.
     """
     for step in (Runner.leave_now, Runner.end_now):
         for runner in list(runners):
@@ -419,6 +420,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def _is_new(value: object) -> bool:
-    """Returns True if an output is a new array on the host, which is still to be converted to the
-    caller's framework."""
+    """Returns True if an output is a new array on the host.
+
+    Such an array must be converted to the caller's framework."""
     return isinstance(value, np.ndarray)

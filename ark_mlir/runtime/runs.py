@@ -141,7 +141,7 @@ class Runs(ABC):
         stream: Stream | StreamsByRank | None,
         out: Arrays | None,
     ) -> dict[str, Any]:
-        """Runs the program on `values`, which holds all inputs by name; see :meth:`run`."""
+        """Runs the program on `values`, all inputs by name; see :meth:`run`."""
 
 
 def _named(

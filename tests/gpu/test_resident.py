@@ -23,7 +23,7 @@ pytestmark = pytest.mark.gpu
 
 def stays(executable: ark.Executable) -> bool:
     driver = driver_of(executable)
-    return driver._resident is not None and driver._resident.there
+    return driver._resident is not None and driver._resident.is_running
 
 
 def test_the_same_results(load: Load, arrays: Arrays) -> None:

@@ -106,7 +106,7 @@ def test_an_interrupted_rank(launch: Launch) -> None:
 def test_a_stopped_rank(launch: Launch) -> None:
     kind, text = launch("stopped", unheard=1)[0]
     assert kind == "RankFailedError"
-    assert "did not come" in text
+    assert "did not join" in text
     assert "is stopped" in text
 
 

@@ -1,7 +1,7 @@
 """Engines: libraries that make the memory of a rank's GPU accessible to the other ranks.
 
-`ark.distributed.init(engine=...)` takes one of them. Without an engine, the ranks share memory by
-file descriptors of their own.
+`ark.distributed.init(engine=...)` takes an engine. Without an engine, the ranks exchange file
+descriptors of their memory.
 """
 
 from .engine import Engine, PeerRegion

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["Engine", "EngineMemory", "PeerRegion"]
 
 _T = TypeVar("_T")
-# The word that a rank writes to its memory in the self-test, plus the rank.
+# In the self-test, a rank writes the sum of this number and its rank to its memory.
 _MARK = 0x41524B5F50454552
 _PAGE = 2 << 20
 
@@ -107,8 +107,7 @@ class EngineMemory:
             nbytes: bytes of each rank, a multiple of 2 MiB.
             resources: the stack to which the function that frees the memory is added.
 
-        Raises the same UnsupportedError at every rank if the memory of one of them cannot be
-        shared.
+        Raises the same UnsupportedError at every rank if the memory of one rank cannot be shared.
         """
 
         def allocate() -> PeerRegion:
@@ -142,7 +141,7 @@ def _check_addresses(addresses: Sequence[int], ranks: int) -> None:
 def _test(
     call: CollectiveCall, api: CudaApi, rank: int, own_address: int, addresses: Sequence[int]
 ) -> None:
-    """Tests the addresses; raises UnsupportedError at every rank if one of them is wrong.
+    """Tests the addresses; raises UnsupportedError at every rank if an address is wrong.
 
     Each rank writes a word to its own memory, at the address of the allocation, `own_address`. Then
     it reads the words of all ranks at the addresses that kernels will use.
@@ -160,8 +159,8 @@ def _test(
             word = int(download(api, stream, address, np.dtype(np.uint64), (1,))[0])
             if word != _MARK + other:
                 raise UnsupportedError(
-                    f"the engine's address of the memory of rank {other} is not that of an "
-                    f"allocation of its own: the self-test read {word:#x} there"
+                    f"the engine's address of the memory of rank {other} is wrong: the self-test "
+                    f"read {word:#x} there instead of {_MARK + other:#x}"
                 )
 
     try:
@@ -175,15 +174,15 @@ def _test(
 
 
 def _together(call: CollectiveCall, phase: str, work: Callable[[], _T]) -> _T:
-    """Calls `work` at every rank, and returns its result when it has succeeded at all ranks.
+    """Calls `work` at every rank, and returns its result after it has succeeded at all ranks.
 
-    Raises UnsupportedError at every rank if `work` fails at one of them.
+    Raises UnsupportedError at every rank if `work` fails at one rank.
     """
     try:
         result, problem = work(), None
     except ArkError as error:
         result, problem = None, error.message
-    for word in call.all_gather(phase, problem):
-        if word.body is not None:
-            raise UnsupportedError(f"rank {word.sender}: {word.body}")
+    for message in call.all_gather(phase, problem):
+        if message.body is not None:
+            raise UnsupportedError(f"rank {message.sender}: {message.body}")
     return cast("_T", result)

@@ -19,7 +19,7 @@ class MscclppMemory:
     """Shares memory by the registered memory of an ``mscclpp.Communicator``.
 
     ark allocates the memory, and MSCCL++ exchanges it over its bootstrap. All ranks are on one
-    host. Only addresses are taken from MSCCL++, no structure of its channels.
+    host. ark uses only the addresses of MSCCL++, and not its channels.
 
     Args:
         communicator: the communicator, with the same ranks as ark's world.

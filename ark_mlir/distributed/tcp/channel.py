@@ -23,12 +23,12 @@ _MAGIC = b"ark-tcp\x01"
 _NONCE = 32
 _TAG = hashlib.sha256().digest_size
 _LENGTH = struct.Struct("<Q")
-# The longest message is a text with its header. A file comes in smaller blocks.
+# The longest message is a text with its header. Files are sent in smaller blocks.
 _LONGEST = LONGEST_TEXT + 1024
 
 
 class Channel:
-    """A connection whose both ends have proven that they have the secret.
+    """An authenticated connection to a process that has the secret.
 
     Args:
         link: the connected socket, which the channel owns.
@@ -61,7 +61,7 @@ class Channel:
             return None
         (length,) = _LENGTH.unpack(header)
         if length > longest:
-            raise DamagedFrameError(f"a message of {length} bytes; at most {longest} are possible")
+            raise DamagedFrameError(f"a message of {length} bytes; the limit is {longest}")
         rest = _read(self.link, length + _TAG)
         if rest is None:
             raise DamagedFrameError("the connection ended within a message")
@@ -87,10 +87,11 @@ def connect_channel(link: socket.socket, secret: bytes, *, connects: bool) -> Ch
     Args:
         link: the socket.
         secret: the secret of the job.
-        connects: True for the process that has connected, False for the one that has accepted.
+        connects: True for the process that connected, False for the process that accepted the
+            connection.
 
-    Raises DamagedFrameError if the other process does not begin as a rank does, and OSError if the
-    connection is lost.
+    Raises DamagedFrameError if the first bytes of the other process are not those of a rank, and
+    OSError if the connection is lost.
     """
     nonce = os.urandom(_NONCE)
     link.sendall(_MAGIC + nonce)
@@ -114,7 +115,7 @@ def _tag(key: bytes, number: int, length: bytes, data: bytes) -> bytes:
 
 
 def _read(link: socket.socket, nbytes: int) -> bytes | None:
-    """Returns exactly so many bytes, or None if the other end is closed before the first one."""
+    """Returns exactly `nbytes` bytes, or None if the other end is closed before the first byte."""
     data = bytearray()
     while len(data) < nbytes:
         block = link.recv(min(nbytes - len(data), 1 << 20))

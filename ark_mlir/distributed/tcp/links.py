@@ -46,7 +46,7 @@ class TcpLinks(Links):
         rank: the index of this rank.
         channels: the channels to the other ranks.
         processes: the processes of all ranks, for error messages.
-        timeout: how long a rank may take to accept a message, in seconds.
+        timeout: the limit for a rank to accept a message, in seconds.
     """
 
     shares_host = False
@@ -87,7 +87,7 @@ class _Bridge:
 
     Args:
         channel: the channel to the peer.
-        timeout: how long :meth:`wait_until_carried` waits, in seconds.
+        timeout: the limit for :meth:`wait_until_carried`, in seconds.
 
     Attributes:
         near: the socket for `Links`.
@@ -125,7 +125,8 @@ class _Bridge:
         """Waits until the operating system has accepted all messages that `Links` has sent.
 
         Returns earlier, without an error, if the connection ends, or if a slow peer takes longer
-        than `timeout`. `Links` reports the former, and the wait for the peer's answer the latter.
+        than `timeout`. `Links` reports the end of the connection. The wait for the peer's answer
+        reports a slow peer.
         """
         sent = self.sent
         self._monitor.wait_for(lambda: self._ended or self._carried >= sent, self._timeout)

@@ -1,8 +1,8 @@
 """Rendezvous over TCP: all other ranks connect to rank 0, then to each other.
 
-Rank 0 listens at an address that all ranks know, and every other rank at a port of its own choice.
-Anybody can connect to these ports. A rank closes the connection to a process that does not prove
-within a few seconds that it has the secret, and continues to wait for the other ranks.
+Rank 0 listens at an address that all ranks know. Every other rank listens at a port that the system
+chooses. Any process can connect to these ports. A rank closes the connection to a process that does
+not prove within a few seconds that it has the secret, and continues to wait for the other ranks.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ if TYPE_CHECKING:
 
 __all__ = ["Endpoint", "connect_ranks_over_tcp"]
 
-_PROTOCOL = 3
+_PROTOCOL = 4
 _SHORTEST_SECRET = 32
 _MAKE_SECRET = "`(umask 077; openssl rand -hex 32 > FILE)` makes a secret"
-# How long a process may take to prove that it has the secret.
+# The limit for a process to prove that it has the secret.
 _GREETING_SECONDS = 5.0
 _LONGEST_GREETING = 4096
 _LONGEST_INTRODUCTION = 1 << 20
 _RETRY_SECONDS = 0.05
 # Limit of the connections whose process has not proven that it has the secret. Further connections
 # are closed at once.
-_MOST_STRANGERS = 64
+_MOST_UNIDENTIFIED = 64
 _MOST_NOTES = 4
 # The system probes an idle connection, and ends it some 20 s after the other host is gone.
 _KEEP_ALIVE = {
@@ -69,7 +69,7 @@ class Endpoint:
 
         Args:
             address: the address of rank 0.
-            secret: the secret; None reads the file ARK_SECRET_FILE.
+            secret: the secret; None reads the file that ARK_SECRET_FILE names.
 
         Raises InvalidUsageError if `address` is malformed, or if the secret is missing, too short,
         or in a file that other users can read.
@@ -109,7 +109,7 @@ def _read_secret() -> str:
         raise InvalidUsageError(f"the secret cannot be read: {error}", location=path) from None
 
 
-class _Guest(NamedTuple):
+class _Peer(NamedTuple):
     """A process that has proven that it has the secret."""
 
     channel: Channel
@@ -121,7 +121,7 @@ def connect_ranks_over_tcp(identity: Identity, endpoint: Endpoint, timeout: floa
     """Waits until all ranks of the job are connected, and returns the links to them.
 
     Raises:
-        RankFailedError: ranks, which the error names, did not come within `timeout` seconds or
+        RankFailedError: ranks, which the error names, did not join within `timeout` seconds or
             ended.
         InvalidUsageError: ranks disagree about the world or the secret, two processes have the same
             rank, or the address is not of this host at rank 0.
@@ -148,15 +148,18 @@ def _greeting(identity: Identity, port: int = 0) -> dict[str, Any]:
 
 def _gather(identity: Identity, endpoint: Endpoint, timeout: float, deadline: float) -> TcpLinks:
     channels: dict[int, Channel] = {}
-    with _Door(endpoint.host, endpoint.port, identity, endpoint.secret) as door:
+    with _Listener(endpoint.host, endpoint.port, identity, endpoint.secret) as listener:
         try:
-            guests = door.admit(range(1, identity.size), timeout, deadline, channels)
+            peers = listener.admit(range(1, identity.size), timeout, deadline, channels)
             process = _greeting(identity)["process"]
             processes = {0: process} | {
-                rank: guest.greeting["process"] for rank, guest in guests.items()
+                rank: peer.greeting["process"] for rank, peer in peers.items()
             }
-            doors = [[guests[rank].host, guests[rank].greeting["port"]] for rank in sorted(guests)]
-            text = {"doors": doors, "processes": [processes[r] for r in range(identity.size)]}
+            addresses = [[peers[rank].host, peers[rank].greeting["port"]] for rank in sorted(peers)]
+            text = {
+                "addresses": addresses,
+                "processes": [processes[r] for r in range(identity.size)],
+            }
             for channel in channels.values():
                 _send(channel, text)
         except BaseException as error:
@@ -168,11 +171,11 @@ def _gather(identity: Identity, endpoint: Endpoint, timeout: float, deadline: fl
     return TcpLinks(0, channels, processes, timeout)
 
 
-class _Door:
-    """A port at which ranks connect; every connection is greeted in a thread of its own.
+class _Listener:
+    """A port to which ranks connect. Each connection has a thread that exchanges the greetings.
 
     Args:
-        host, port: the address; port 0 takes any.
+        host, port: the address; with port 0, the system chooses a port.
         identity: this rank.
         secret: the secret of the job.
     """
@@ -180,8 +183,8 @@ class _Door:
     def __init__(self, host: str, port: int, identity: Identity, secret: bytes) -> None:
         self._identity = identity
         self._secret = secret
-        self._guests: queue.Queue[_Guest] = queue.Queue()
-        self._strangers = threading.Semaphore(_MOST_STRANGERS)
+        self._peers: queue.Queue[_Peer] = queue.Queue()
+        self._unidentified = threading.Semaphore(_MOST_UNIDENTIFIED)
         self._refused: list[str] = []
         try:
             family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
@@ -205,31 +208,31 @@ class _Door:
         timeout: float,
         deadline: float,
         channels: dict[int, Channel],
-    ) -> dict[int, _Guest]:
+    ) -> dict[int, _Peer]:
         """Waits for ranks, and adds their channels to `channels`."""
         missing = set(ranks)
-        guests: dict[int, _Guest] = {}
+        peers: dict[int, _Peer] = {}
         while missing:
             self._accept()
             with contextlib.suppress(queue.Empty):
                 while True:
-                    guest = self._guests.get_nowait()
+                    peer = self._peers.get_nowait()
                     try:
-                        rank = self._check(guest, missing)
+                        rank = self._check(peer, missing)
                     except ArkError as error:
                         with contextlib.suppress(OSError):
-                            _send(guest.channel, refusal(error))
-                        guest.channel.close()
+                            _send(peer.channel, refusal(error))
+                        peer.channel.close()
                         raise
                     missing.discard(rank)
-                    guests[rank], channels[rank] = guest, guest.channel
+                    peers[rank], channels[rank] = peer, peer.channel
             if missing and time.monotonic() >= deadline:
                 raise RankFailedError(
-                    f"{name_ranks(sorted(missing))} of {self._identity.size} did not come within "
+                    f"{name_ranks(sorted(missing))} of {self._identity.size} did not join within "
                     f"{timeout:g} s (rank {self._identity.rank} waits at port {self.port})",
                     notes=self._refused,
                 )
-        return guests
+        return peers
 
     def _accept(self) -> None:
         try:
@@ -238,11 +241,11 @@ class _Door:
             return
         except OSError as error:
             raise DeviceError(f"cannot connect to other ranks: {error.strerror}") from None
-        if not self._strangers.acquire(blocking=False):
+        if not self._unidentified.acquire(blocking=False):
             link.close()
             return
         threading.Thread(
-            target=self._greet, args=(link, str(address[0])), name="ark:door", daemon=True
+            target=self._greet, args=(link, str(address[0])), name="ark:listener", daemon=True
         ).start()
 
     def _greet(self, link: socket.socket, host: str) -> None:
@@ -255,17 +258,17 @@ class _Door:
                 if greeting is None or not _is_greeting(greeting):
                     raise DamagedFrameError("no greeting of a rank")
                 _send(channel, _greeting(self._identity))
-            self._guests.put(_Guest(channel, greeting, host))
+            self._peers.put(_Peer(channel, greeting, host))
         except (DamagedFrameError, OSError) as error:
             link.close()
             note = f"a process at {host} did not prove that it has the secret: {error}"
             if note not in self._refused and len(self._refused) < _MOST_NOTES:
                 self._refused.append(note)
         finally:
-            self._strangers.release()
+            self._unidentified.release()
 
-    def _check(self, guest: _Guest, missing: set[int]) -> int:
-        identity, greeting = self._identity, guest.greeting
+    def _check(self, peer: _Peer, missing: set[int]) -> int:
+        identity, greeting = self._identity, peer.greeting
         rank, name = greeting["rank"], f"rank {greeting['rank']} (process {greeting['process']})"
         if greeting["protocol"] != _PROTOCOL:
             raise InvalidUsageError(f"{name} has another version of ark than rank {identity.rank}")
@@ -288,14 +291,14 @@ def _join(identity: Identity, endpoint: Endpoint, timeout: float, deadline: floa
         on_error.callback(lambda: [channel.close() for channel in channels.values()])
         link = _connect(endpoint.host, endpoint.port, 0, deadline, timeout)
         # The interface that reaches rank 0 also reaches the other ranks.
-        with _Door(link.getsockname()[0], 0, identity, endpoint.secret) as door:
-            channels[0] = _introduce(link, identity, 0, endpoint.secret, door.port)
-            doors, processes = _await_doors(channels[0], identity, timeout, deadline)
+        with _Listener(link.getsockname()[0], 0, identity, endpoint.secret) as listener:
+            channels[0] = _introduce(link, identity, 0, endpoint.secret, listener.port)
+            addresses, processes = _await_addresses(channels[0], identity, timeout, deadline)
             for rank in range(1, identity.rank):
-                host, port = doors[rank - 1]
+                host, port = addresses[rank - 1]
                 each = _connect(host, port, rank, deadline, timeout)
-                channels[rank] = _introduce(each, identity, rank, endpoint.secret, door.port)
-            door.admit(range(identity.rank + 1, identity.size), timeout, deadline, channels)
+                channels[rank] = _introduce(each, identity, rank, endpoint.secret, listener.port)
+            listener.admit(range(identity.rank + 1, identity.size), timeout, deadline, channels)
         on_error.pop_all()
     return TcpLinks(identity.rank, channels, dict(enumerate(processes)), timeout)
 
@@ -307,7 +310,7 @@ def _connect(host: str, port: int, rank: int, deadline: float, timeout: float) -
         except OSError as error:
             if time.monotonic() + _RETRY_SECONDS >= deadline:
                 raise RankFailedError(
-                    f"rank {rank} did not come within {timeout:g} s: {host}:{port}: {error}"
+                    f"rank {rank} did not join within {timeout:g} s: {host}:{port}: {error}"
                 ) from None
             time.sleep(_RETRY_SECONDS)
         else:
@@ -338,7 +341,7 @@ def _introduce(
         ) from None
 
 
-def _await_doors(
+def _await_addresses(
     channel: Channel, identity: Identity, timeout: float, deadline: float
 ) -> tuple[list[tuple[str, int]], list[str]]:
     """Returns the addresses of the ranks from 1 on, and the processes of all ranks."""
@@ -347,14 +350,14 @@ def _await_doors(
     try:
         message = _receive(channel, _LONGEST_INTRODUCTION)
     except TimeoutError:
-        raise RankFailedError(f"other ranks did not come within {timeout:g} s") from None
+        raise RankFailedError(f"other ranks did not join within {timeout:g} s") from None
     except (DamagedFrameError, OSError) as error:
         raise RankFailedError(f"rank 0 sent a malformed message: {error}") from None
     if message is None:
-        raise RankFailedError("rank 0 ended before all had come")
+        raise RankFailedError("rank 0 ended before all had joined")
     raise_refusal(message, identity.rank)
-    doors = [(str(host), int(port)) for host, port in message["doors"]]
-    return doors, [str(process) for process in message["processes"]]
+    addresses = [(str(host), int(port)) for host, port in message["addresses"]]
+    return addresses, [str(process) for process in message["processes"]]
 
 
 # ---------------------------------------------------------------------------- messages

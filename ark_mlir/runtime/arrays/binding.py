@@ -1,4 +1,4 @@
-"""Memory of a kernel with the values of arrays: the arrays themselves, or copies of them."""
+"""The memory from which a kernel reads the caller's arrays: the arrays themselves, or copies."""
 
 from __future__ import annotations
 
@@ -25,8 +25,7 @@ Array = Union["NDArray[Any]", DeviceArray]
 
 @dataclass(frozen=True)
 class Bound:
-    """The memory of a bound buffer: its address, the owner that keeps it alive, and whether it is a
-    copy."""
+    """The memory of a bound buffer: its address, and its owner; `copied` is True for a copy."""
 
     address: int
     owner: object
@@ -42,13 +41,13 @@ def read_sources(sources: Sources | Sequence[Sources]) -> dict[str, Any]:
     """Returns the arrays of dicts and safetensors files, by name; later sources replace earlier
     ones.
 
-    Raises InvalidUsageError if a source is neither, or a file cannot be read.
+    Raises InvalidUsageError if a source is neither a dict nor a path, or a file cannot be read.
     """
     if isinstance(sources, (str, os.PathLike)):
         return dict(read_safetensors(sources))
     if isinstance(sources, Mapping):
         if odd := [name for name in sources if not isinstance(name, str)]:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidUsageError(f"the name of a parameter is a string, not {odd[0]!r}")
+            raise InvalidUsageError(f"the name of a parameter must be a string, not {odd[0]!r}")
         return dict(sources)
     if not isinstance(sources, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidUsageError(
@@ -62,8 +61,9 @@ def read_sources(sources: Sources | Sequence[Sources]) -> dict[str, Any]:
 
 
 def bind_array(driver: Driver, array: Array, buffer: Buffer) -> Bound:
-    """Returns memory with an array's values: the array itself if the kernel can use it in place,
-    else a copy. The array must have the dtype and shape of the buffer."""
+    """Returns the memory of an array if the kernel can use it in place, else a copy.
+
+    The array must have the dtype and shape of the buffer."""
     if isinstance(array, DeviceArray):
         return Bound(array.address, array.owner, copied=False)
     if array.flags.c_contiguous:

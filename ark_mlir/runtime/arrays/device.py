@@ -58,8 +58,9 @@ class DeviceArray:
 
 
 def usable_tensor(value: Any, buffer: Buffer, run_stream: RunStream) -> DeviceArray | None:
-    """Returns the description of a torch tensor that can serve as a buffer in place, or None if the
-    value needs the full checks.
+    """Returns the description of a torch tensor that a kernel can use as a buffer in place.
+
+    Returns None if the value needs the full checks.
 
     This is the fast path of decoders, which pass tensors for every token.
     """
@@ -85,11 +86,11 @@ def usable_tensor(value: Any, buffer: Buffer, run_stream: RunStream) -> DeviceAr
 
 
 def receive_device(value: Any, name: str, run_stream: RunStream) -> DeviceArray | None:
-    """Returns the description of an array on the device of `run_stream`, or None if the value is on
-    the host. Adds the producer's stream to `run_stream`.
+    """Returns the description of an array on the device of `run_stream`.
 
-    Raises InvalidUsageError, which calls the array `name`, if it is on another device, its
-    framework does not export it, or ark does not have its element type.
+    Returns None if the value is on the host. Adds the producer's stream to `run_stream`. Raises
+    InvalidUsageError, in which `name` stands for the array, if the array is on another device,
+    its framework does not export it, or ark does not have its element type.
     """
     torch = run_stream.torch
     if torch is not None and isinstance(value, torch.Tensor) and value.is_cuda:
@@ -107,7 +108,7 @@ def receive_device(value: Any, name: str, run_stream: RunStream) -> DeviceArray 
 
 
 def _device_of(value: Any, run_stream: RunStream) -> tuple[int, int] | None:
-    """Returns the device of an array as DLPack's type and number, or None if it has none."""
+    """Returns DLPack's type and number of an array's device, or None for an array of the host."""
     if isinstance(value, (np.ndarray, np.generic, int)):
         return None
     try:
@@ -130,8 +131,10 @@ def _check_device(device: tuple[int, int], name: str, run_stream: RunStream) -> 
 
 
 def _locate(record: Mapping[str, Any], run_stream: RunStream) -> int | None:
-    """Returns the number of the GPU with an array of the array interface, which does not name it;
-    None if the record is malformed or no GPU has the address."""
+    """Returns the number of the GPU whose memory has the address of an array interface.
+
+    Returns None if the record is malformed or no GPU has the address. The interface does not name
+    the GPU."""
     data = record.get("data")
     pointer = cast("Any", data[0]) if isinstance(data, tuple) and data else None
     return run_stream.locate(pointer) if isinstance(pointer, int) else None
@@ -155,8 +158,10 @@ def _describe_tensor(torch: Any, tensor: Any, name: str, run_stream: RunStream) 
 
 
 def _address_of_tensor(tensor: Any) -> int:
-    """Returns the address of a tensor's first element, or zero if it has no memory (some tensors of
-    torch then raise RuntimeError)."""
+    """Returns the address of a tensor's first element, or zero for a tensor without memory.
+
+    Some tensors of torch without memory raise RuntimeError.
+    """
     try:
         return tensor.data_ptr()
     except RuntimeError:
@@ -183,8 +188,10 @@ def _known() -> str:
 
 
 def _describe_interface(value: Any, name: str, run_stream: RunStream) -> DeviceArray:
-    """Returns the description of an array with the CUDA array interface, and adds its stream, which
-    version 3 names, to the producers of `run_stream`."""
+    """Returns the description of an array with the CUDA array interface.
+
+    Adds the stream of the array, which version 3 of the interface names, to the producers of
+    `run_stream`."""
     try:
         record: Mapping[str, Any] = value.__cuda_array_interface__
         dtype = dtypes.from_numpy(np.dtype(record["typestr"]))
@@ -210,9 +217,9 @@ class Results:
 
     Args:
         out: checked arrays to write to, by name.
-        given: the same arrays as the caller passed them.
-        likes: the first input of each rank on its device, if there is one; new outputs of the rank
-            have its framework.
+        given: the objects from which the arrays in `out` were made, as the caller passed them.
+        likes: the first input of each rank on the device of the rank, if there is one. New outputs
+            of the rank are arrays of the framework of this input.
     """
 
     def __init__(
@@ -230,8 +237,9 @@ class Results:
         return bool(self._likes) and buffer.rank in self._likes
 
     def capturable(self, buffer: Buffer) -> bool:
-        """Returns True if an output can be allocated during a graph capture, which torch alone
-        supports."""
+        """Returns True if an output can be allocated during a graph capture.
+
+        Only torch supports such allocations."""
         return torch_of(self._likes.get(buffer.rank)) is not None
 
     def make(
@@ -260,8 +268,9 @@ class Results:
 
 
 def _import(exported: DeviceExporter, like: Any) -> Any:
-    """Returns the array in the library of `like`, or the exporter itself if the library has no
-    `from_dlpack`."""
+    """Returns the array in the library of `like`.
+
+    Returns the exporter itself if the library has no `from_dlpack`."""
     library = cast("Any", sys.modules.get(type(like).__module__.partition(".")[0]))
     from_dlpack = getattr(library, "from_dlpack", None)
     return exported if from_dlpack is None else from_dlpack(exported)

@@ -77,8 +77,8 @@ _pointer.restype = ctypes.c_void_p
 def import_dlpack(value: Any, name: str) -> NDArray[Any]:
     """Returns a NumPy array that shares the memory of `value`, which has ``__dlpack__``.
 
-    Raises InvalidUsageError, which calls the value `name`, if it is on a device, requires a
-    gradient, or has an element type that ark lacks.
+    Raises InvalidUsageError, in which `name` stands for the value, if the value is on a device,
+    requires a gradient, or has an element type that ark lacks.
     """
     try:
         device, _ = value.__dlpack_device__()
@@ -213,7 +213,7 @@ class Exporter:
 
     def __init__(self, array: NDArray[Any]) -> None:
         self._dtype = dtypes.from_numpy(array.dtype)
-        # NumPy exports an unsigned integer of equal size, whose type is then changed in the record.
+        # NumPy exports unsigned integers of equal size; `__dlpack__` then changes their type.
         bits = np.dtype(f"u{array.dtype.itemsize}")
         self._array = array if self._plain else reinterpret(array, bits)
 

@@ -29,7 +29,8 @@ def to_numpy(value: object, name: str) -> NDArray[Any]:
     """Returns `value` as a NumPy array that shares its memory.
 
     `value` is a NumPy array or scalar, or an object with ``__dlpack__``. Raises InvalidUsageError,
-    which calls the value `name`, for other objects: lists, for example, have no element type.
+    in which `name` stands for the value, for other objects: lists, for example, have no element
+    type.
     """
     if isinstance(value, (np.ndarray, np.generic)):
         return np.asarray(cast("Any", value))
@@ -51,8 +52,10 @@ def fetch(memory: Memory, buffer: Buffer) -> NDArray[Any]:
 
 
 def framework(values: list[object]) -> Wrap:
-    """Returns the conversion of outputs to the framework of the first input that is not a NumPy
-    array, or the identity if there is none."""
+    """Returns the conversion of outputs to the framework of the inputs.
+
+    The first input that is not a NumPy array selects the framework. Without such an input, the
+    result is the identity."""
     for value in values:
         if isinstance(value, (np.ndarray, np.generic, int)) or not hasattr(value, "__dlpack__"):
             continue

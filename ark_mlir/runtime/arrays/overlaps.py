@@ -1,7 +1,7 @@
 """Overlaps of the arrays in `out=` with other memory of a run.
 
-The proof of a schedule and `llvm.noalias` hold if every buffer that a task writes has memory of its
-own. Buffers that no task writes may overlap each other.
+The proof of a schedule and `llvm.noalias` assume that a buffer that a task writes overlaps no other
+buffer. Buffers that no task writes may overlap each other.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def find_overlap(
         if begin < end and (other := kept.find(begin, end)) is not None:
             return slot, other
     outputs = {slot for _, _, slot in written}
-    # The furthest end of all earlier spans and its slot, and the same of all earlier outputs.
+    # The furthest end of all earlier spans with its slot, then that of all earlier outputs.
     end_of_all = end_of_outputs = 0
     last = last_output = 0
     for begin, end, slot in sorted((*written, *read)):

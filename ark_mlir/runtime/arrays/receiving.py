@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # Classes of values that have neither a device nor a gradient.
 _PLAIN = frozenset((int, np.ndarray))
 
-# Limit of the problems that an error lists: a wrong file may have thousands.
+# An error lists at most this number of problems, since a wrong file may have thousands.
 _MAX_PROBLEMS = 20
 
 
@@ -33,10 +33,10 @@ def receive_arrays(
     problems: list[str],
     where: RunStream,
 ) -> dict[str, Array]:
-    """Returns the arrays of `values` that fit their buffers, and appends the problems of the others
-    to `problems`.
+    """Returns the arrays of `values` that fit their buffers.
 
-    Arrays on the devices `where` stay there; all others become NumPy arrays.
+    Appends a message to `problems` for each other value. Arrays on the devices `where` stay there.
+    All other arrays become NumPy arrays.
     """
     arrays: dict[str, Array] = {}
     for buffer in buffers:
@@ -79,14 +79,16 @@ def _receive_host(value: object, buffer: Buffer) -> NDArray[Any]:
 
 
 def _may_convert(array: NDArray[Any], buffer: Buffer) -> bool:
-    """Returns True if an input has another integer type than its buffer: ids are int64 in many
-    libraries, and int32 in programs."""
+    """Returns True if an input has another integer type than its buffer.
+
+    Token ids, for example, are int64 in many libraries, and int32 in programs."""
     return buffer.kind == "input" and buffer.dtype.is_integer and array.dtype.kind in "iu"
 
 
 def _convert(array: NDArray[Any], buffer: Buffer) -> NDArray[Any]:
-    """Returns integers in the type of their buffer; raises InvalidUsageError if one is too large
-    or too small."""
+    """Returns integers in the type of their buffer.
+
+    Raises InvalidUsageError if the type does not hold one of the integers."""
     low, high = buffer.dtype.integer_range
     for number in (int(array.min()), int(array.max())) if array.size else ():
         if not low <= number <= high:
@@ -97,8 +99,9 @@ def _convert(array: NDArray[Any], buffer: Buffer) -> NDArray[Any]:
 
 
 def _fit_device(array: DeviceArray, buffer: Buffer) -> DeviceArray:
-    """Returns an array on the device that a kernel can use as a buffer in place; raises
-    InvalidUsageError if it cannot."""
+    """Returns an array on the device that a kernel can use as a buffer in place.
+
+    Raises InvalidUsageError for other arrays."""
     if buffer.kind == "scalar" and array.size == 1:
         # The host cannot check the bound of a value on the device.
         array.shape = buffer.shape
@@ -137,8 +140,9 @@ def _difference(array: Array, buffer: Buffer) -> str:
 
 
 def _receive_scalar(value: object, buffer: Buffer) -> NDArray[Any]:
-    """Returns a scalar on the host as an array; raises InvalidUsageError if it is not one integer
-    within its bound."""
+    """Returns a scalar on the host as an array.
+
+    Raises InvalidUsageError if the value is not one integer within the bounds of the scalar."""
     number = value if value.__class__ is int else _integer(value, _label(buffer))
     low, high = buffer.dtype.integer_range if buffer.maximum is None else (0, buffer.maximum)
     if not low <= cast("int", number) <= high:
@@ -166,7 +170,7 @@ def _integer(value: object, name: str) -> int:
 def name_problems(
     given: Iterable[str], wanted: Iterable[str], needed: Iterable[str], kind: str
 ) -> list[str]:
-    """Returns the problems of a set of names: missing names and unknown names."""
+    """Returns a message for each missing name and each unknown name."""
     given, wanted = list(given), list(wanted)
     missing = [name for name in needed if name not in given]
     problems = [f"{kind} {name!r} is missing" for name in missing]

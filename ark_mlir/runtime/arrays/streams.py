@@ -27,7 +27,7 @@ class RunStream:
         device: DLPack's type and number of the device.
         stream: handle of the stream of the run; None on the host.
         user: the name of the program in messages about the device.
-        locate: returns the ordinal of the GPU whose memory has an address, or None.
+        locate: a function that returns the ordinal of the GPU whose memory has an address, or None.
         on_host: True if the device is the host.
         producers: handles of the streams that write the inputs; the run starts after the work that
             was queued on them before.
@@ -50,8 +50,9 @@ class RunStream:
         self.torch_stream: int | None = None
 
     def follow_torch(self) -> int:
-        """Adds torch's current stream, which is looked up once, to the producers, and returns its
-        handle."""
+        """Adds torch's current stream to the producers, and returns its handle.
+
+        The stream is looked up once."""
         if self.torch_stream is None:
             self.torch_stream = torch_stream(self.torch, self.device[1])
             self.producers.add(self.torch_stream)
@@ -90,8 +91,9 @@ class StreamsByRank(tuple[int | None, ...]):
 
 
 def loaded_torch() -> Any:
-    """Returns the module torch if it is imported and built for CUDA, else None: then no array can
-    be a CUDA tensor of torch."""
+    """Returns the module torch if it is imported and built for CUDA, else None.
+
+    Without such a module, no array can be a CUDA tensor of torch."""
     torch = cast("Any", sys.modules.get("torch"))
     return None if torch is None or torch.version.hip is not None else torch
 
@@ -123,8 +125,9 @@ def torch_stream(torch: Any, ordinal: int) -> int:
 
 
 def current_stream(ordinal: int) -> int:
-    """Returns the handle of torch's current stream if torch has initialised CUDA, else that of the
-    default stream."""
+    """Returns the handle of torch's current stream, or of the default stream.
+
+    torch has a current stream after it has initialised CUDA."""
     torch = cast("Any", sys.modules.get("torch"))
     if torch is None or not torch.cuda.is_initialized():
         return 0
@@ -132,8 +135,9 @@ def current_stream(ordinal: int) -> int:
 
 
 def current_stream_of(values: Iterable[object]) -> int | None:
-    """Returns the handle of this thread's current stream of torch on the GPU of the first of its
-    tensors there, or None if there is no such tensor."""
+    """Returns the handle of torch's current stream on the GPU of the first CUDA tensor in `values`.
+
+    The stream is that of this thread. Returns None if no value is a CUDA tensor."""
     for value in values:
         if (torch := torch_of(value)) is not None:
             return torch_stream(torch, cast("Any", value).get_device())
@@ -170,9 +174,9 @@ def choose_run_stream(
 ) -> RunStream:
     """Returns the stream and the GPU of a run.
 
-    Its stream is the stream of the caller; or else torch's current stream, if a value is a torch
-    tensor on this GPU; or else the stream of the driver. If the ranks of a world on this GPU have
-    streams of their own, the run goes to the first one, and waits for the work of the others.
+    The stream is the stream of the caller; or else torch's current stream, if a value is a torch
+    tensor on this GPU; or else the stream of the driver. If the caller passes a stream for each
+    rank of a world on this GPU, the run uses the first one, and waits for the work of the others.
     """
     if isinstance(stream, StreamsByRank):
         handles = [handle for handle in stream if handle is not None]

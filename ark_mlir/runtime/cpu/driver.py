@@ -60,9 +60,9 @@ class CpuDriver:
         target = bundle.manifest.target
         host.check_target(target, bundle.where)
         check_image(bundle.sections["kernel"], target.arch, bundle.where)
-        self._kernel = Kernel(bundle, self._own_lanes(bundle), self._take)
+        self._kernel = Kernel(bundle, self._lanes_here(bundle), self._take)
 
-    def _own_lanes(self, bundle: Bundle) -> Sequence[int]:
+    def _lanes_here(self, bundle: Bundle) -> Sequence[int]:
         """Returns the lanes that run in this process."""
         return range(len(bundle.tables.lanes))
 
@@ -235,8 +235,9 @@ class CpuDriver:
             raise _never_ended(lanes)
 
     def _until_ended(self, lanes: Lanes, run: Run) -> bool:
-        """Waits until the lanes have left the kernel; returns False if they are still leaving it
-        after an abort."""
+        """Waits until the lanes have left the kernel.
+
+        Returns False if lanes are still in the kernel after an abort."""
         while not lanes.join(_POLL_SECONDS):
             if lanes.failure is not None:
                 run.abort()
@@ -246,8 +247,9 @@ class CpuDriver:
         return True
 
     def _until_answered(self, lanes: Lanes, run: Run, doorbell: Doorbell) -> bool:
-        """Waits until the lanes have completed their run; returns False if they leave the kernel
-        instead."""
+        """Waits until the lanes have completed their run.
+
+        Returns False if the lanes leave the kernel instead."""
         start = time.monotonic()
         while not doorbell.answered:
             if lanes.failure is not None:

@@ -78,7 +78,7 @@ def _check(image: memoryview, arch: str) -> None:
 
 def _check_header(image: memoryview, arch: str) -> _Header:
     if image.nbytes < _HEADER.size or bytes(image[:6]) != b"\x7fELF\2\1":
-        raise Refused("is no 64-bit little-endian ELF image")
+        raise Refused("is not a 64-bit little-endian ELF image")
     _, kind, machine, _, _, table, _, _, size, entry, count, *_ = _HEADER.unpack(
         image[: _HEADER.size]
     )

@@ -2,7 +2,8 @@
 
 The checks reject everything that can make the loader run code of the image: constructors and
 destructors; indirect functions, whose resolvers run during relocations and look-ups; and
-relocations that write to memory which the loader reads, and so could add either of them.
+relocations that write to memory which the loader reads, and which could add constructors or
+indirect functions.
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ def check_dynamic(elf: ElfImage, dynamic: Segment) -> None:
 
 
 def _collect(elf: ElfImage, dynamic: Segment) -> tuple[Entries, list[int]]:
-    """Returns the entries by tag, each of them checked, and the offsets of the libraries' names."""
+    """Checks each entry; returns the entries by tag, and the offsets of the libraries' names."""
     found: Entries = {}
     needed: list[int] = []
     for tag, value in _entries(elf, dynamic):

@@ -57,8 +57,9 @@ def architecture() -> str:
 
 @functools.cache
 def features() -> frozenset[str]:
-    """Returns the instruction-set features by Linux's names, without punctuation; empty if they are
-    unknown."""
+    """Returns the instruction-set features by Linux's names, without punctuation.
+
+    The result is empty if the features are unknown."""
     try:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -71,7 +72,7 @@ def features() -> frozenset[str]:
 
 
 def missing_features(required: tuple[str, ...]) -> tuple[str, ...]:
-    """Returns those of `required` (LLVM's names) that this processor lacks."""
+    """Returns the features of `required`, by LLVM's names, that this processor lacks."""
     return tuple(name for name in required if not _present(name))
 
 

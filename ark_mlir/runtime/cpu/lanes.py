@@ -19,7 +19,7 @@ _starting = threading.Lock()
 
 
 def _renew_lock() -> None:
-    """Renews the lock in a forked child: the thread that holds it may be one of the parent."""
+    """Renews the lock in a forked child: a thread of the parent may hold it."""
     global _starting
     _starting = threading.Lock()
 

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ...errors import ArkError, BusyError, DeviceError, UnsupportedError
+from ...units import counted
 from . import backlog
 from .backlog import Stuck, backlog_of
 
@@ -53,7 +54,8 @@ class CudaApi:
             raise UnsupportedError(f"a program for cuda needs a GPU of NVIDIA: {error}") from None
         if int(device[0]) == _INVALID_DEVICE:
             raise UnsupportedError(
-                f"there is no GPU {ordinal}: this process sees {self.call('cuDeviceGetCount')}"
+                f"there is no GPU {ordinal}: this process sees "
+                f"{counted(int(self.call('cuDeviceGetCount')), 'GPU')}"
             )
         self.device = _check(self.driver, "cuDeviceGet", device, UnsupportedError)
 
@@ -176,7 +178,7 @@ class CudaApi:
             name: the function, which returns a handle.
             release: the function that releases the handle, or None.
             arguments: the arguments.
-            seconds: the limit; None selects that of :mod:`.backlog`.
+            seconds: the limit; None selects `LIMIT_SECONDS` of :mod:`.backlog`.
 
         Raises BusyError after the limit. A late handle is released when the call returns.
         """

@@ -33,7 +33,7 @@ _SLEEP_SECONDS = 0.0005
 # Seconds for lanes to notice an abort, which they poll in every wait and before every iteration.
 GRACE_SECONDS = 10.0
 # The note of an error for a kernel that began while the host abandoned its run.
-BEGAN_LATE = "it began at that moment: states may hold part of the run"
+BEGAN_LATE = "the kernel began while the run was abandoned: states may hold part of the run"
 # Seconds within which all CTAs of a launch begin.
 _SETTLE_SECONDS = 0.005
 
@@ -41,7 +41,7 @@ _SETTLE_SECONDS = 0.005
 class CudaDriver:
     """Runs a bundle for `cuda` on the first GPU; see :class:`ark_mlir.runtime.Driver`.
 
-    Runs go to the caller's stream, or to one of the driver's own. Copies use a second stream, so
+    A run uses the caller's stream, or else a stream of the driver. Copies use a second stream, so
     that the host can abort a running kernel. Both streams wait only for the producer streams that
     a run names.
 
@@ -374,7 +374,7 @@ class CudaDriver:
         # The garbage collector may call this in any thread.
         with self._api.within():
             try:
-                if launch is not None or (kept is not None and kept.there):
+                if launch is not None or (kept is not None and kept.is_running):
                     self.record.abort()
             finally:
                 if (launch := self._abandoned) is not None:

@@ -114,6 +114,6 @@ def _check_version(api: CudaApi, ptx: bytes, where: str) -> None:
         there = f"{has // 1000}.{has % 1000 // 10}"
         raise UnsupportedError(
             f"the bundle holds PTX {version[0]}.{version[1]}, which needs a driver for CUDA "
-            f"{major}.{minor} or later ({driver}); this one is for {there}",
+            f"{major}.{minor} or later ({driver}); the driver of this machine is for CUDA {there}",
             location=where,
         )

@@ -22,7 +22,7 @@ class DeviceBytes:
 
     Args:
         api: the driver API.
-        address: of the first byte.
+        address: the address of the first byte.
         nbytes: the size.
     """
 

@@ -1,9 +1,9 @@
 """Memory that several GPUs access: a part on each GPU, at consecutive addresses.
 
 The addresses are the same for all GPUs, so that a kernel reaches the part of another GPU by an
-offset. The memory is made by CUDA's functions for virtual memory (``cuMemCreate``, ``cuMemMap``):
-only this memory becomes visible to other GPUs, whereas ``cuCtxEnablePeerAccess`` would open all
-memory of the process to them.
+offset. CUDA's functions for virtual memory (``cuMemCreate``, ``cuMemMap``) allocate the memory.
+Other GPUs can access only this memory, whereas ``cuCtxEnablePeerAccess`` would give them access to
+all memory of the process.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class PeerMemory:
         part: bytes of each part, a multiple of the GPUs' page size (2 MiB).
 
     Attributes:
-        address: of the first part; the others follow.
+        address: the address of the first part, which the other parts follow.
 
     Raises UnsupportedError if a part is not a multiple of the page size, DeviceError if memory is
     short.

@@ -81,7 +81,7 @@ class CudaResident:
         return self._words.address
 
     @property
-    def there(self) -> bool:
+    def is_running(self) -> bool:
         """True if the kernel is on the device."""
         if self._launched and self._api.has_happened(self._ended):
             self._launched = False
@@ -94,11 +94,11 @@ class CudaResident:
             record: the record, which has the address of the doorbell.
             clear: semaphores to zero first, or None; the kernel must not be on the device then.
         """
-        if self.there:
+        if self.is_running:
             record.upload(self._side)
             self._api.call("cuEventRecord", self._copied, self._side)
             self.wait_for(self._copied)
-        if not self.there:
+        if not self.is_running:
             self._launch(record, clear)
         self._doorbell.ring()
 
@@ -121,7 +121,7 @@ class CudaResident:
     def missed_ring(self) -> bool:
         """True if the kernel ended before it saw the ring.
 
-        Always False for old bundles without doorbells on GPUs, whose kernel runs once and ends.
+        Always False for old bundles for GPUs without doorbells: their kernel runs once and ends.
         """
         words = self._words.read(np.dtype(np.uint64), (abi.DOORBELL_WORDS,))
         return int(words[abi.DOORBELL_RINGS]) == abi.DOORBELL_LEAVE
@@ -149,14 +149,14 @@ class CudaResident:
         """
         start = time.monotonic()
         while not self.answered:
-            if not self.there and not self.answered and not again():
+            if not self.is_running and not self.answered and not again():
                 return
             if rest(start) > _SHORT_SECONDS:
                 poll()
 
     def dismiss(self, record: LaunchRecord, seconds: float) -> None:
         """Ends the kernel between two runs; raises DeviceError if a lane never ends."""
-        if self.there:
+        if self.is_running:
             record.prepare(0, 0, 0, doorbell=self.address)
             record.upload(self._side)
             self._api.call("cuStreamSynchronize", self._side)

@@ -69,7 +69,7 @@ class CudaWorldDriver:
         if ranks != len(self._ranks):
             raise InvalidUsageError(
                 f"{bundle.manifest.program!r} has {ranks} ranks, and {len(self._ranks)} devices "
-                "are given: pass one for each rank, or one for all"
+                "are given: pass one device for each rank, or one device for all ranks"
             )
         require_one_kind(self._apis)
         require_peer_access(self._apis)
@@ -270,7 +270,7 @@ class CudaWorldDriver:
         self._end(self._ranks)
 
     def _late(self, rank: int) -> BusyError:
-        """Ends the kernel of a rank for which the others have timed out waiting.
+        """Ends the kernel of a rank after the wait of another rank for its start has timed out.
 
         Returns the error to raise.
         """

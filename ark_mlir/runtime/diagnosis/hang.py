@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ...bundle import Bundle, Task
     from ..drivers.interface import Outcome
 
-# Limit of the lanes that an error lists, so that people can read it; it counts the others.
+# An error lists at most this number of lanes, and states the number of the others.
 _MAX_LANES = 16
 
 
@@ -78,8 +78,8 @@ class LaneItem:
 class Blocked:
     """A wait at `item` that its semaphore does not satisfy.
 
-    A run that polls for packets is also represented by this class: its `semaphore` is None, its
-    `sender` is the task that sends the packets, and `seen` and `expected` are epochs.
+    A work item that polls for packets is also represented by this class. Its `semaphore` is None,
+    its `sender` is the task that sends the packets, and `seen` and `expected` are epochs.
     """
 
     item: LaneItem
@@ -98,7 +98,7 @@ class Blocked:
 
     @property
     def difference(self) -> str:
-        """The seen and the expected value, in words; a run that polls reports one packet."""
+        """The seen and the expected value, in words; a work item that polls reports one packet."""
         if self.sender is None:
             return f"saw {self.seen}, expected {self.expected}"
         return f"saw epoch {self.seen} in one of them, expected {self.expected} in all"
@@ -111,8 +111,9 @@ class Diagnosis:
     Attributes:
         waiter: the wait of the lane that timed out first.
         producers: all signals that the waiter waited for.
-        missing: the producers that their lanes had not reached.
-        blocked: the wait of every lane that was blocked.
+        missing: the producers that certainly have not happened; if there are none, the producers
+            that may not have happened.
+        blocked: the wait of each blocked lane.
         chain: the waits from the waiter to the root, each of which waits for the next.
         cycle: True if the chain is a cycle, that is, a deadlock.
         cause: the root cause in one sentence.
@@ -177,7 +178,7 @@ def _plausible(bundle: Bundle, outcome: Outcome) -> bool:
 
 
 def _sender(bundle: Bundle, instruction: int) -> int | None:
-    """Returns the first task whose packets a run receives, or None."""
+    """Returns the first task whose packets a work item receives, or None."""
     tables, manifest = bundle.tables, bundle.manifest
     code, task, *_ = tables.instructions[instruction].tolist()
     if code != Opcode.RUN or not manifest.packets:
@@ -249,8 +250,10 @@ class _Inspector:
 
     def _item(self, index: int) -> LaneItem:
         lane = int(self._tables.lane_of[index])
-        run = self._run_near(index)
-        entry: list[int] = [] if run is None else self._tables.instructions[run].tolist()
+        work_item = self._work_item_near(index)
+        entry: list[int] = (
+            [] if work_item is None else self._tables.instructions[work_item].tolist()
+        )
         manifest = self._bundle.manifest
         described = manifest.tasks[entry[1]] if entry else None
         sm = int(self._tables.lanes[lane, 0])
@@ -266,8 +269,8 @@ class _Inspector:
             rank=sm // (manifest.target.sms // manifest.ranks) if manifest.ranks > 1 else None,
         )
 
-    def _run_near(self, index: int) -> int | None:
-        """Returns the run that an instruction belongs to; see :class:`LaneItem`."""
+    def _work_item_near(self, index: int) -> int | None:
+        """Returns the work item that an instruction belongs to; see :class:`LaneItem`."""
         first, last = self._tables.lanes[self._tables.lane_of[index], 1:].tolist()
         after, before = range(index + 1, last), range(index - 1, first - 1, -1)
         order = (*after, *before) if self._tables.waits[index] else (*before, *after)
@@ -279,7 +282,7 @@ class _Inspector:
     # -- positions of lanes ------------------------------------------------------------------
 
     def _first_blocked(self, lane: int) -> Blocked | None:
-        """Returns the wait that blocked a lane, or None if the lane ended or ran a task."""
+        """Returns the wait that blocked a lane, or None if the lane ended or executed a task."""
         if self._outcome.codes[lane] == 0:
             return None
         _, first, last = self._tables.lanes[lane].tolist()
@@ -294,7 +297,7 @@ class _Inspector:
         return None
 
     def _releases_of(self, waiter: Blocked) -> Iterator[int]:
-        """Yields the signals that a waiter waits for, or the runs that send its packets."""
+        """Yields the signals that a waiter waits for, or the work items that send its packets."""
         entries = self._tables.instructions
         if waiter.sender is None:
             releases = self._tables.signals & (entries[:, 1] == waiter.semaphore)
@@ -303,8 +306,8 @@ class _Inspector:
         yield from np.flatnonzero(releases).tolist()
 
     def _missing(self, waiter: Blocked, positions: list[Blocked | None]) -> Iterator[LaneItem]:
-        """Yields the awaited events that certainly have not happened or, if there are none, those
-        that possibly have not."""
+        """Yields the producers that certainly have not happened. If there are none, yields the
+        producers that may not have happened."""
         unsure: list[LaneItem] = []
         found = False
         for index in self._releases_of(waiter):
@@ -333,8 +336,8 @@ class _Inspector:
                 return chain, False, _lost(last)
             behind = positions[missing.lane]
             if behind is None:
-                did = "sent them" if last.sender is not None else "signalled"
-                return chain, False, f"{missing.where} had not ended, and so not {did}"
+                effect = "sent its packets" if last.sender is not None else "signalled"
+                return chain, False, f"{missing.where} had not ended, so it had not {effect}"
             if behind in chain:
                 lanes = [str(link.item.lane) for link in chain[chain.index(behind) :]]
                 cycle = " → lane ".join([*lanes, lanes[0]])
@@ -356,10 +359,11 @@ class _Inspector:
 
 
 def _lost(blocked: Blocked) -> str:
-    """Returns the cause of a wait that did not end although all its signals were made."""
+    """Returns the cause of a wait that did not end although every lane had passed its signal."""
     if blocked.sender is not None:
         return (
-            f"no lane is known to be blocked before its run of task {blocked.semaphore_name!r}: "
+            f"no lane is known to be blocked before its work item of task "
+            f"{blocked.semaphore_name!r}: "
             "the task polls for packets itself, or packets were lost or overwritten"
         )
     return (

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ...bundle import Bundle
 
-# The rows that `str` shows; the others are counted.
+# `str` lists at most this number of tasks, and states the number of the others.
 _ROWS = 30
 
 
@@ -32,8 +32,8 @@ class TaskProfile:
         location: the Python line of the task as ``file:line``; empty for several tasks.
         tasks: the number of tasks.
         vctas: the number of vCTAs.
-        ns: time in ns that all lanes together spend in it, in one iteration.
-        predicted_ns: the same as the compiler predicted it; 0 if it predicted no times.
+        ns: time in ns that all lanes together spend in the task, in one iteration.
+        predicted_ns: the compiler's prediction of `ns`; 0 if the compiler predicted no times.
         span_ns: time in ns from the first begin to the last end; for several tasks, the sum.
         flops, bytes: floating-point operations, and bytes of memory traffic, as declared.
     """
@@ -52,15 +52,15 @@ class TaskProfile:
 
 @dataclass(frozen=True)
 class Profile:
-    """Measured times of a program; ``str()`` gives a table, a notebook shows it as HTML.
+    """Measured times of a program; ``str()`` returns a table, and notebooks show the table as HTML.
 
     Attributes:
         program: the name of the program.
         runs: the number of runs; all times are medians over them.
         lanes: the number of lanes.
         total_ns: time in ns of an iteration, from the first begin to the last end.
-        waiting_ns: time in ns that all lanes together wait for others.
-        tasks: the tasks, those that take most time first.
+        waiting_ns: time in ns that all lanes together spend in waits and barriers.
+        tasks: the tasks, sorted by decreasing time.
 
     Example:
         >>> with ark.compile(program, "cpu:2", trace=True).bind({"w": w}) as traced:
@@ -83,7 +83,7 @@ class Profile:
         return sum(task.ns for task in self.tasks) / whole if whole else 0.0
 
     def by_op(self) -> tuple[TaskProfile, ...]:
-        """Returns the times by sequence of ops, those that take most time first.
+        """Returns the times of tasks with the same ops, sorted by decreasing time.
 
         Example:
             >>> with ark.compile(program, "cpu:2", trace=True).bind({"w": w}) as traced:

@@ -41,9 +41,10 @@ class Report:
         flops, traffic_bytes: floating-point operations and bytes of memory traffic of one
             iteration, as the tasks declare them.
         predicted_ns: predicted time of one iteration in ns.
-        bound_in_place, bound_copied: bytes of bound parameters that are used in place, and of those
-            that were copied.
-        sharing: for ranks that are processes with a GPU each, how they share memory; else None.
+        bound_in_place, bound_copied: bytes of the bound parameters that are used in place, and of
+            the copied ones.
+        sharing: the way in which the processes of ranks share memory of their GPUs; None if the
+            ranks are not processes or have no GPUs.
         signature: the signer of the bundle's file; None if the file is not signed or there is no
             file.
         task_ops: the sequences of ops in tasks, each with the number of tasks that have it, in the

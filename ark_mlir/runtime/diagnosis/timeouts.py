@@ -49,7 +49,7 @@ class WaitTimeout:
             crowding = max(crowding, len(self._bundle.tables.lanes) / host.cores())
         if predicted := predicted_ns(self._bundle):
             return predicted * crowding
-        # Without a prediction, the estimate assumes that the tasks run one after the other, slowly.
+        # Without a prediction, the estimate assumes that slow tasks run one after the other.
         return sum(
             task.flops / _FLOPS_PER_NS + task.bytes / _BYTES_PER_NS
             for task in self._bundle.manifest.tasks

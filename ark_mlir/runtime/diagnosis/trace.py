@@ -28,7 +28,7 @@ _CATEGORIES = {
     Opcode.PREFETCH: "prefetch",
     Opcode.STOP: "signal",
 }
-# The sum of two such times, in ns, fits into int64.
+# The sum of two times up to this limit, in ns, fits into int64.
 _MAX_MICROSECONDS = 1 << 52
 
 
@@ -38,7 +38,7 @@ def write_trace(
     times: NDArray[np.int64],
     iterations: int = 1,
 ) -> None:
-    """Writes a trace of the last iteration: one row per lane, grouped by SM.
+    """Writes a trace of the last iteration: one track per lane, grouped by SM.
 
     Args:
         path: the file, JSON in Chrome's format, which https://ui.perfetto.dev opens.
@@ -60,7 +60,7 @@ def write_trace(
 
 
 def read_trace(path: str | os.PathLike[str], bundle: Bundle) -> NDArray[np.int64]:
-    """Reads a file of :func:`write_trace`.
+    """Reads a file that :func:`write_trace` has written.
 
     Returns begin and end of each instruction in ns, int64 ``[I, 2]``. Raises InvalidUsageError if
     the file cannot be read or is not a trace of this program.
@@ -82,7 +82,7 @@ def read_trace(path: str | os.PathLike[str], bundle: Bundle) -> NDArray[np.int64
         if index == last:
             raise event.error(
                 f"lane {lane} has too many instructions; "
-                f"that of {bundle.manifest.program!r} has {last - lanes[lane][1]}"
+                f"this lane of {bundle.manifest.program!r} has {last - lanes[lane][1]}"
             )
         position[lane] += 1
         begin = _nanoseconds(event["ts"])
@@ -91,13 +91,13 @@ def read_trace(path: str | os.PathLike[str], bundle: Bundle) -> NDArray[np.int64
         if position[lane] != last:
             raise events.error(
                 f"lane {lane} has {position[lane] - first} instructions; "
-                f"that of {bundle.manifest.program!r} has {last - first}"
+                f"this lane of {bundle.manifest.program!r} has {last - first}"
             )
     return times
 
 
 def _nanoseconds(node: Node) -> int:
-    """Returns a time of a trace, in µs there, in ns."""
+    """Converts a time of a trace from µs to ns."""
     value = node.number(0)
     if value > _MAX_MICROSECONDS:
         raise node.error(f"{value} is too large for a time in us")

@@ -123,8 +123,9 @@ class Memory(Protocol):
         ...
 
     def free(self) -> None:
-        """Frees the memory, now if its owner can; may be called again, but no other method may
-        follow."""
+        """Frees the memory, or defers this to a later time if a kernel may still use the memory.
+
+        May be called again; no other method may follow."""
         ...
 
 
@@ -157,7 +158,8 @@ class Driver(Protocol):
             zeroed: sets every byte to zero; otherwise the contents are undefined.
             lasting: lets the memory outlive the driver: `close` does not free it, but its own
                 `free` does, or the end of the last reference to it.
-            rank: the rank whose lanes use the memory, if each rank has a device of its own.
+            rank: the rank whose lanes use the memory. The driver of several devices allocates the
+                memory on the device of this rank.
         """
         ...
 
@@ -169,7 +171,8 @@ class Driver(Protocol):
         """Returns the device and stream of a run on `values`.
 
         Args:
-            stream: the stream of the caller; None selects it by the values, or else the driver's.
+            stream: the stream of the caller; None selects the stream by the values, or else the
+                stream of the driver.
             values: the run's arguments.
 
         Raises InvalidUsageError if `stream` is not a stream, or the device has no streams.
@@ -198,8 +201,8 @@ class Driver(Protocol):
         ...
 
     def recorded(self, stream: object) -> list[Outcome]:
-        """Returns the outcome of the last replay of each captured launch, after the work that
-        `stream` was given before."""
+        """Returns the outcome of the last replay of each captured launch, after the earlier work of
+        `stream`."""
         ...
 
     def launch(self, launch: Launch) -> None:
@@ -231,7 +234,7 @@ class Driver(Protocol):
     def close(self) -> None:
         """Ends the kernel and frees all resources except lasting memory; no call may follow.
 
-        Raises DeviceError if the kernel does not end in time. The resources that it may use are
-        then freed after its end.
+        Raises DeviceError if the kernel does not end in time. The driver then frees the resources
+        of the kernel after the end of the kernel.
         """
         ...

@@ -1,4 +1,4 @@
-"""Drivers for the backends of bundles."""
+"""The selection of the driver for a bundle, by the backend of the bundle."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ def all_drivers() -> DriverTable:
 
 
 def drivers_for(bundle: Bundle, devices: Sequence[int] | None = None) -> DriverTable:
-    """Returns the drivers of all backends, those of GPUs for some devices.
+    """Returns functions that create the driver of each backend; drivers of GPUs use `devices`.
 
     Args:
         bundle: the program.
-        devices: numbers of GPUs: one for all ranks, or one for each rank. None takes one GPU for
-            each rank, from the first one on, unless the program was compiled for one GPU.
+        devices: ordinals of GPUs: one for all ranks, or one for each rank. None takes one GPU for
+            each rank, from the first GPU on, or the first GPU for all ranks if the program was
+            compiled for one GPU.
 
-    Raises InvalidUsageError if the program cannot run on so many devices.
+    Raises InvalidUsageError if the program cannot run on this number of devices.
     """
     manifest = bundle.manifest
     info = backend_info(manifest.target.backend)
@@ -44,7 +45,7 @@ def drivers_for(bundle: Bundle, devices: Sequence[int] | None = None) -> DriverT
     if len(numbers) not in (1, manifest.ranks):
         raise InvalidUsageError(
             f"devices={list(numbers)}: {manifest.program!r} has {manifest.ranks} ranks, which run "
-            f"on one GPU or on {manifest.ranks}"
+            f"on 1 GPU or on {manifest.ranks} GPUs"
         )
     return {**all_drivers(), info.name: partial(info.make_driver, numbers)}
 
@@ -53,8 +54,8 @@ def reason_against_devices(devices: Sequence[int], backend: str) -> str:
     """Returns the message of the error for `devices` of a program that cannot select them."""
     able = [name for name in backend_names() if backend_info(name).selects_devices]
     return (
-        f"devices={list(devices)} for a program for {backend}: only programs for "
-        f"{' and '.join(able)} run on a GPU of choice"
+        f"devices={list(devices)} cannot be used with a program for {backend}, only with programs "
+        f"for {' and '.join(able)}"
     )
 
 

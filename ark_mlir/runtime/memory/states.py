@@ -66,10 +66,9 @@ class SharedStates:
     def call_locked(self, program: str, work: Callable[[], T]) -> T:
         """Returns `work()`, called with the lock held for a program.
 
-        Raises InvalidUsageError if this thread already has the lock.
-
-        Otherwise a signal handler, or a finalizer in the garbage collector, that uses the
-        executable within a call of the same executable would wait for itself.
+        Raises InvalidUsageError if this thread already has the lock. A signal handler, or a
+        finalizer in the garbage collector, may call an executable within a call of the same
+        executable, and would otherwise wait for itself.
         """
         thread = threading.get_ident()
         if self.holder == thread:

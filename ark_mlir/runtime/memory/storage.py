@@ -57,7 +57,7 @@ class Storage:
         self._user = object()
         self._own.join(self._user)
         self._values = _Values({}, {}, self._own, 0)
-        # Names of the parameters whose memory is that of another program.
+        # Names of the parameters in memory of another program.
         self._borrowed: set[str] = set()
         try:
             # New memory is zero already, and large states such as caches stay untouched.
@@ -73,7 +73,7 @@ class Storage:
 
     @property
     def states(self) -> SharedStates:
-        """The memory of the states: its own, or the shared one of another executable."""
+        """The memory of the states, which may be that of another executable."""
         return self._values.states
 
     def bind(self, values: Mapping[str, object], strict: bool) -> None:
@@ -177,14 +177,14 @@ class Storage:
         self._replace_states(self._manifest.states, self._values.initial)
 
     def borrow(self, lender: Storage, parameters: bool) -> bool:
-        """Uses the memory of another program's states and, with `parameters`, of its parameters.
+        """Uses the states of another program and, with `parameters`, its parameters.
 
         Returns True if an address changed. Raises InvalidUsageError if the lender lacks a state, or
         has a state or a parameter with another shape or dtype; then nothing changes.
         """
         problems = self._unlike_states(lender)
         if parameters and lender.states is not lender._own:
-            # All users of states end with their owner, but not with another user.
+            # Executables that share states end with the owner of the states, not with another user.
             problems.append(f"{lender.states.name!r} owns its states: share those of that program")
         borrowed = self._like(lender, problems) if parameters else {}
         refuse(problems, f"share the memory of {lender._manifest.program!r}")
@@ -206,8 +206,9 @@ class Storage:
         return True
 
     def _like(self, lender: Storage, problems: list[str]) -> dict[str, Bound]:
-        """Returns the lender's bound parameters that this program has, too; appends to `problems`
-        those that differ."""
+        """Returns the lender's bound parameters that this program has, too.
+
+        Appends the parameters that differ to `problems`."""
         found: dict[str, Bound] = {}
         theirs = {buffer.name: buffer for buffer in lender._manifest.parameters}
         for mine in self._manifest.parameters:
@@ -253,8 +254,10 @@ class Storage:
         return slots
 
     def close(self) -> None:
-        """Marks its own states as closed for all executables that share them; only `release` may
-        follow."""
+        """Marks this executable's states as closed for all borrowers; only `release` may follow.
+
+        Borrowed states stay open.
+        """
         self._own.closed = True
 
     def release(self) -> None:

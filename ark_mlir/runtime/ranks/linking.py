@@ -1,16 +1,17 @@
-"""Linking: the tables of a program of several ranks, for ranks that have a GPU each.
+"""Linking: the tables of each rank's GPU, derived from the tables of all ranks.
 
 A bundle describes the lanes of all ranks together: a semaphore is one counter, and a barrier is
 passed by all lanes at once. The proof covers this form, and one launch on one GPU executes it. If
 each rank has a GPU of its own, linking changes four things:
 
-- a GPU executes the lanes of its rank only. The entry of a lane holds, instead of the SM, the index
-  of the lane among the lanes of all ranks, by which the code of the kernel indexes its own tables;
+- a GPU executes the lanes of its rank only. The entry of a lane holds the index of the lane among
+  the lanes of all ranks instead of the SM. The code of the kernel indexes its tables by this index;
 - a counter lies on every GPU whose lanes wait for it, since polling another GPU's memory is slow.
   A signal adds to the counter on each of these GPUs;
 - a stop tells the GPU of every rank which iteration is the last one;
 - a barrier has two levels. Lanes arrive at a counter on their own GPU. The first lane of each GPU
-  waits for all of them, then signals a second counter on every GPU, for which all lanes wait.
+  waits for all lanes of its GPU, then signals a second counter on every GPU. All lanes wait for
+  the second counter.
 
 A linked wait has the same meaning: it ends when all arrivals of this iteration have happened.
 """
@@ -26,7 +27,7 @@ import numpy as np
 from ...bundle import Bundle, Opcode, Semaphore, Tables
 from ...errors import UnsupportedError
 from ..drivers.abi import FREE_COUNTERS, MOST_RANKS, RANK_COUNTERS
-from .parts import own_lanes, part_of
+from .rank_bundle import bundle_of_rank, lanes_of_rank
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,11 +38,11 @@ _Entry = tuple[int, int, int, int]
 
 
 class LinkedRank(NamedTuple):
-    """The program of one rank, for a GPU of its own.
+    """The linked program of one rank.
 
     Attributes:
         bundle: the lanes of this rank alone; buffers of other ranks have the kind ``peer``.
-        lanes: for each lane, its index among the lanes of all ranks, ``[L]``.
+        lanes: the index of each lane among the lanes of all ranks, ``[L]``.
         origins: for each instruction, the index of the instruction that it replaces, ``[I]``.
     """
 
@@ -76,11 +77,11 @@ def link(joined: Bundle) -> list[LinkedRank]:
     manifest = joined.manifest
     if manifest.ranks > MOST_RANKS:
         raise UnsupportedError(
-            f"{manifest.program!r} has {manifest.ranks} ranks; ranks with a GPU each are at most "
+            f"{manifest.program!r} has {manifest.ranks} ranks; the limit on several GPUs is "
             f"{MOST_RANKS}",
             location=joined.where,
         )
-    lanes = [own_lanes(joined, rank) for rank in range(manifest.ranks)]
+    lanes = [lanes_of_rank(joined, rank) for rank in range(manifest.ranks)]
     semaphores = _describe(joined, lanes)
     return [
         _link_rank(joined, rank, lanes_of_rank, semaphores)
@@ -92,8 +93,8 @@ def _describe(joined: Bundle, lanes: list[tuple[int, ...]]) -> list[_Semaphore]:
     """Returns the semaphores with the ranks that wait for them and the counters that they use."""
     tables, manifest = joined.tables, joined.manifest
     rank_of = np.zeros(len(tables.lanes), np.int64)
-    for rank, lanes_of_rank in enumerate(lanes):
-        rank_of[list(lanes_of_rank)] = rank
+    for rank, its_lanes in enumerate(lanes):
+        rank_of[list(its_lanes)] = rank
     codes, numbers = tables.instructions[:, 0], tables.instructions[:, 1]
     ranks = rank_of[tables.lane_of]
     result: list[_Semaphore] = []
@@ -108,7 +109,7 @@ def _describe(joined: Bundle, lanes: list[tuple[int, ...]]) -> list[_Semaphore]:
         if (used & ((codes == Opcode.SIGNAL) | (codes == Opcode.WAIT))).any():
             raise UnsupportedError(
                 f"semaphore {manifest.semaphores[number].name!r} is a barrier for some lanes and a "
-                "counter for others, which ranks on GPUs of their own cannot have",
+                "counter for others, which ranks on several GPUs do not support",
                 location=joined.where,
             )
         arrivals = np.bincount(ranks[barrier], minlength=manifest.ranks)
@@ -116,7 +117,7 @@ def _describe(joined: Bundle, lanes: list[tuple[int, ...]]) -> list[_Semaphore]:
         next_counter += 1
     if next_counter > FREE_COUNTERS:
         raise UnsupportedError(
-            f"{manifest.program!r} has {next_counter} counters; a GPU of several has "
+            f"{manifest.program!r} has {next_counter} counters; the limit for several ranks is "
             f"{FREE_COUNTERS}",
             location=joined.where,
         )
@@ -150,10 +151,10 @@ def _link_rank(
         operands=tables.operands,
         timeline=tables.timeline[positions],
     )
-    part = part_of(joined, rank, rename=False)
+    bundle = bundle_of_rank(joined, rank, rename=False)
     bundle = replace(
-        part,
-        manifest=replace(part.manifest, semaphores=_counters(joined, rank, semaphores)),
+        bundle,
+        manifest=replace(bundle.manifest, semaphores=_counters(joined, rank, semaphores)),
         sections={
             **joined.sections,
             "instructions": memoryview(linked_tables.instructions.tobytes()),
@@ -166,7 +167,7 @@ def _link_rank(
 
 
 class _FirstLanes:
-    """For each barrier, the first lane of a rank that passes it and signals for its whole GPU."""
+    """The first lane of a rank that passes each barrier; this lane signals for its whole GPU."""
 
     def __init__(self) -> None:
         self._lanes: dict[int, int] = {}
@@ -181,7 +182,7 @@ def _link_instruction(
     ranks: range,
     lane: int,
     semaphores: list[_Semaphore],
-    speaks: _FirstLanes,
+    is_first: _FirstLanes,
 ) -> Iterator[_Entry]:
     """Yields the instructions that replace one instruction of the joined program."""
     code, a, _, _ = entry
@@ -189,7 +190,7 @@ def _link_instruction(
         for waiter in semaphores[a].waiters:
             yield (Opcode.SIGNAL, _counter_on(waiter, rank, a), 0, 0)
     elif code == Opcode.BARRIER:
-        yield from _link_barrier(semaphores[a], rank, speaks(a, lane))
+        yield from _link_barrier(semaphores[a], rank, is_first(a, lane))
     elif code == Opcode.STOP:
         for other in ranks:
             yield (Opcode.STOP, a, other - rank, 0)
@@ -197,10 +198,10 @@ def _link_instruction(
         yield entry
 
 
-def _link_barrier(semaphore: _Semaphore, rank: int, speaks: bool) -> Iterator[_Entry]:
+def _link_barrier(semaphore: _Semaphore, rank: int, is_first: bool) -> Iterator[_Entry]:
     assert semaphore.second is not None
     yield (Opcode.SIGNAL, semaphore.number, 0, 0)
-    if speaks:
+    if is_first:
         yield (Opcode.WAIT, semaphore.number, semaphore.arrivals[rank], 0)
         for waiter in semaphore.waiters:
             yield (Opcode.SIGNAL, _counter_on(waiter, rank, semaphore.second), 0, 0)
@@ -208,12 +209,12 @@ def _link_barrier(semaphore: _Semaphore, rank: int, speaks: bool) -> Iterator[_E
 
 
 def _counter_on(gpu: int, home: int, number: int) -> int:
-    """Returns the index of a counter on another rank's GPU, counted from the own counters."""
+    """Returns the index of a counter on `gpu`, relative to the counters on the GPU `home`."""
     return (gpu - home) * RANK_COUNTERS + number
 
 
 def _counters(joined: Bundle, rank: int, semaphores: list[_Semaphore]) -> tuple[Semaphore, ...]:
-    """Returns the counters of one GPU: those of the program, then those of second levels."""
+    """Returns the counters of one GPU: the semaphores of the program, then the second levels."""
     first: list[Semaphore] = []
     second: list[Semaphore] = []
     for described, semaphore in zip(joined.manifest.semaphores, semaphores, strict=True):

@@ -1,4 +1,4 @@
-"""Outcomes of ranks that have a GPU each, in terms of the program of all ranks."""
+"""Conversion of the outcomes of several GPUs to the outcome of the program of all ranks."""
 
 from __future__ import annotations
 
@@ -26,18 +26,17 @@ def join_outcomes(
 ) -> Outcome:
     """Returns the outcomes of all GPUs as one outcome of the program of all ranks."""
     codes = [0] * len(bundle.tables.lanes)
-    for part, outcome in zip(linked, outcomes, strict=True):
-        for lane, code in zip(part.lanes.tolist(), outcome.codes, strict=True):
+    for rank, outcome in zip(linked, outcomes, strict=True):
+        for lane, code in zip(rank.lanes.tolist(), outcome.codes, strict=True):
             codes[lane] = code
     counters = _join_counters(bundle, linked, outcomes)
     stops = (
-        _translate(bundle, part, outcome.stop, counters)
-        for part, outcome in zip(linked, outcomes, strict=True)
+        _translate(bundle, rank, outcome.stop, counters)
+        for rank, outcome in zip(linked, outcomes, strict=True)
         if outcome.stop.abort
     )
-    # Reports rank by how close they are to the cause. A lane that was aborted says less than the
-    # lane that failed. A barrier waits for all lanes, so a failed wait for something else is closer
-    # to the cause than a failed barrier.
+    # The report nearest to the cause is returned. A failed lane is nearer than an aborted lane. A
+    # barrier waits for all lanes, so any other failed wait is nearer than a failed barrier.
     stop = min(stops, key=lambda stop: (stop.abort, _is_barrier(bundle, stop)), default=Stop())
     fault = next((outcome.fault for outcome in outcomes if outcome.fault.code), outcomes[0].fault)
     # Only the GPU whose task ended the launch early reports the number of iterations.
@@ -56,45 +55,45 @@ def _join_counters(
 ) -> NDArray[np.uint64]:
     """Returns the counters of the program of all ranks.
 
-    The counter of a semaphore is the least one on the GPUs that wait for it; the counter of a
-    barrier is the sum of the arrivals on all GPUs.
+    The counter of a semaphore is the minimum of its counters on the GPUs that wait for it. The
+    counter of a barrier is the sum of the arrivals on all GPUs.
     """
     count = len(bundle.manifest.semaphores)
     result = np.zeros(count, np.uint64)
     # A GPU whose launch was good does not report its counters.
     reported = [
-        (part, outcome.counters)
-        for part, outcome in zip(linked, outcomes, strict=True)
+        (rank, outcome.counters)
+        for rank, outcome in zip(linked, outcomes, strict=True)
         if len(outcome.counters)
     ]
     entries = bundle.tables.instructions
     barriers = set(entries[entries[:, 0] == Opcode.BARRIER, 1].tolist())
     for number in range(count):
-        seen = [int(values[number]) for part, values in reported if _waits_for(part, number)]
+        seen = [int(values[number]) for rank, values in reported if _waits_for(rank, number)]
         result[number] = (sum(seen) if number in barriers else min(seen)) if seen else 0
     return result
 
 
-def _waits_for(part: LinkedRank, semaphore: int) -> bool:
-    tables = part.bundle.tables
+def _waits_for(rank: LinkedRank, semaphore: int) -> bool:
+    tables = rank.bundle.tables
     return bool((tables.instructions[tables.waits, 1] == semaphore).any())
 
 
-def _translate(bundle: Bundle, part: LinkedRank, stop: Stop, counters: NDArray[np.uint64]) -> Stop:
+def _translate(bundle: Bundle, rank: LinkedRank, stop: Stop, counters: NDArray[np.uint64]) -> Stop:
     """Returns the report of one GPU in terms of the program of all ranks."""
     if stop.abort == Abort.HOST and stop.expected:
         # The host ended a kernel that had just reported a hang.
         stop = replace(stop, abort=Abort.HANG)
     if stop.abort == Abort.PEERS:
         return stop  # no instruction was executed
-    if stop.lane >= len(part.lanes) or stop.instruction >= len(part.origins):
+    if stop.lane >= len(rank.lanes) or stop.instruction >= len(rank.origins):
         return stop  # the fields are out of range; the caller detects this
-    origin = int(part.origins[stop.instruction])
+    origin = int(rank.origins[stop.instruction])
     code, semaphore, arrivals, _ = bundle.tables.instructions[origin].tolist()
     translated = replace(
-        stop, lane=int(part.lanes[stop.lane]), instruction=origin, semaphore=semaphore
+        stop, lane=int(rank.lanes[stop.lane]), instruction=origin, semaphore=semaphore
     )
-    linked_arrivals = int(part.bundle.tables.instructions[stop.instruction, 2])
+    linked_arrivals = int(rank.bundle.tables.instructions[stop.instruction, 2])
     if code != Opcode.BARRIER or not linked_arrivals or not len(counters):
         return translated
     epoch = stop.expected // linked_arrivals
@@ -106,18 +105,18 @@ def join_traces(
 ) -> NDArray[np.int64] | None:
     """Returns begin and end of each instruction of the program of all ranks, in ns.
 
-    Linking may replace an instruction by several ones: its time reaches from the start of the first
-    to the end of the last of them.
+    Linking may replace one instruction by several. The time of the instruction then reaches from
+    the start of the first of them to the end of the last.
     """
     if any(outcome.trace is None for outcome in outcomes):
         return None
     times = np.zeros((len(bundle.tables.instructions), 2), np.int64)
-    for part, outcome in zip(linked, outcomes, strict=True):
+    for rank, outcome in zip(linked, outcomes, strict=True):
         trace = outcome.trace
         assert trace is not None
-        _, firsts = np.unique(part.origins, return_index=True)
-        lasts = np.append(firsts[1:], len(part.origins)) - 1
-        origins = part.origins[firsts]
+        _, firsts = np.unique(rank.origins, return_index=True)
+        lasts = np.append(firsts[1:], len(rank.origins)) - 1
+        origins = rank.origins[firsts]
         times[origins, 0] = trace[firsts, 0]
         times[origins, 1] = trace[lasts, 1]
     return times

@@ -1,12 +1,13 @@
-"""Relocation: linked tables for parts of memory that do not follow each other.
+"""Relocation: linked tables for parts of memory that are not at consecutive addresses.
 
-Linked tables expect the parts of all ranks at consecutive addresses. Where a process cannot choose
-the addresses of other ranks' parts, relocation changes the entries that refer to another rank:
+Linked tables expect the parts of all ranks at consecutive addresses. If a process cannot choose the
+addresses of other ranks' parts, relocation changes the entries that refer to another rank:
 
-- an operand in the arena or the task packets of another rank gets a slot of its own. The slot holds
-  the address of that part minus the offset of the part in the memory of all ranks;
-- the index of a counter on another GPU becomes the distance of that counter from the own counters;
-- a stop addresses another GPU by the distance of its counters from the own counters.
+- an operand in the arena or the task packets of another rank gets an additional slot. The slot
+  holds the address of that part minus the offset of the part in the memory of all ranks;
+- the index of a counter on another GPU becomes the distance of that counter from the counters of
+  this rank;
+- a stop addresses another GPU by the distance of its counters from the counters of this rank.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class PartAddresses:
 
     Attributes:
         rank: the rank of the process.
-        arenas, counters, packets: the address of each rank's part; parts of no bytes have any.
+        arenas, counters, packets: the address of each rank's part; any number if the part is empty.
         arena_part, packets_part: bytes of each part.
     """
 
@@ -54,12 +55,12 @@ class PartAddresses:
 
     @property
     def arena(self) -> int:
-        """The base address of operands in the own part of the arena."""
+        """The base address of operands in this rank's part of the arena."""
         return _base(self.arenas[self.rank], self.rank, self.arena_part)
 
     @property
     def own_packets(self) -> int:
-        """The base address of operands in the own part of the task packets."""
+        """The base address of operands in this rank's part of the task packets."""
         return _base(self.packets[self.rank], self.rank, self.packets_part)
 
 
@@ -93,11 +94,11 @@ def _relocate_instructions(
     codes, numbers = result[:, 0], result[:, 1]
     signals = codes == Opcode.SIGNAL
     distances = numbers[signals] // RANK_COUNTERS
-    result[signals, 1] = numbers[signals] % RANK_COUNTERS + _apart(
+    result[signals, 1] = numbers[signals] % RANK_COUNTERS + _counter_distances(
         distances, SEMAPHORE_STRIDE, addresses
     )
     stops = codes == Opcode.STOP
-    result[stops, 2] = _apart(result[stops, 2], _COUNTERS_BYTES, addresses)
+    result[stops, 2] = _counter_distances(result[stops, 2], _COUNTERS_BYTES, addresses)
     if (np.abs(result) >= 1 << 31).any():
         raise UnsupportedError(
             "the driver maps the memory of another rank more than 128 GiB away from that of rank "
@@ -107,7 +108,9 @@ def _relocate_instructions(
     return result.astype(table.dtype)
 
 
-def _apart(distances: NDArray[np.int64], unit: int, addresses: PartAddresses) -> NDArray[np.int64]:
+def _counter_distances(
+    distances: NDArray[np.int64], unit: int, addresses: PartAddresses
+) -> NDArray[np.int64]:
     """Converts distances between ranks to distances between their counters.
 
     Args:
@@ -116,8 +119,8 @@ def _apart(distances: NDArray[np.int64], unit: int, addresses: PartAddresses) ->
         addresses: the addresses of the parts.
     """
     base = addresses.counters[addresses.rank]
-    apart = np.array([(address - base) // unit for address in addresses.counters], np.int64)
-    return apart[distances + addresses.rank]
+    result = np.array([(address - base) // unit for address in addresses.counters], np.int64)
+    return result[distances + addresses.rank]
 
 
 def _relocate_operands(linked: Bundle, addresses: PartAddresses) -> NDArray[np.int64]:

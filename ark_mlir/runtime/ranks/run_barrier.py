@@ -104,7 +104,7 @@ class RunBarrier:
     def _give_up(self, present: _JointRun, rank: int, reason: str) -> None:
         with self._lock:
             if self._next_run is not present:
-                return  # all have come
+                return  # all ranks have called `run`
             self._next_run = _JointRun()
         present.end(RankFailedError(reason), rank)
 
@@ -135,12 +135,14 @@ class RunBarrier:
         while not present.await_end(max(0.0, deadline - time.monotonic())):
             with self._lock:
                 if self._next_run is not present:
-                    # All ranks have come: the timeout of the kernel's waits applies now.
+                    # All ranks have called `run`: the timeout of the kernel's waits applies now.
                     deadline = time.monotonic() + timeout
                     continue
                 missing = [n for n in range(self._world.size) if n not in present.calls]
                 self._next_run = _JointRun()
-                present.end(RankFailedError(f"{_ranks(missing)} did not come within {timeout:g} s"))
+                present.end(
+                    RankFailedError(f"{_ranks(missing)} did not call run within {timeout:g} s")
+                )
 
 
 def _ranks(numbers: list[int]) -> str:

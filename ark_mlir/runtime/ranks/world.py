@@ -65,7 +65,7 @@ class World(Executable):
             >>> other.join()
         """
         if not 0 <= number < self.size:
-            raise InvalidUsageError(f"there is no rank {number}; the world has {self.size}")
+            raise InvalidUsageError(f"there is no rank {number}; the world has {self.size} ranks")
         return Rank(self._barrier, number)
 
     # The signature differs from the base class: arguments and results are lists by rank.
@@ -247,10 +247,14 @@ def spread(
     if _is_list(values):
         entries = cast("Sequence[Mapping[str, object]]", values)
         if len(entries) != size:
-            raise InvalidUsageError(f"{size} ranks need as many dicts, not {len(entries)}")
+            raise InvalidUsageError(
+                f"expected a list with a dict for each of the {size} ranks, not {len(entries)}"
+            )
         for rank, entry in enumerate(entries):
             if not isinstance(entry, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise InvalidUsageError(f"entry {rank} is {a_type(entry)}; expected arrays by name")
+                raise InvalidUsageError(
+                    f"entry {rank} of the list is {a_type(entry)}; expected arrays by name"
+                )
             result.update({qualified(rank, size, n): value for n, value in entry.items()})
     return result
 
@@ -265,7 +269,9 @@ def streams_by_rank(
     if not isinstance(stream, Sequence):
         return stream
     if len(stream) != size:
-        raise InvalidUsageError(f"{size} ranks need as many streams, not {len(stream)}")
+        raise InvalidUsageError(
+            f"expected a list with a stream for each of the {size} ranks, not {len(stream)}"
+        )
     return StreamsByRank(None if each is None else stream_handle(each) for each in stream)
 
 

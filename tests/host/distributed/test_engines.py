@@ -40,7 +40,7 @@ def test_a_program_runs(launch: Launch, engine: str, size: int) -> None:
     ("fault", "message"),
     [
         ("swapped", "the self-test read"),
-        ("plain", "is not that of an allocation of its own"),
+        ("plain", "is wrong: the self-test read"),
         ("refused", "the fabric is down"),
         ("numbers", "this process as rank 1 of 2, and ark as rank 0 of 2"),
         ("missing", "needs"),

@@ -263,7 +263,7 @@ def test_a_message_that_is_too_large(
     monkeypatch.setattr(frames, "LONGEST_TEXT", 100_000)
 
     def large() -> None:
-        with pytest.raises(ark.UnsupportedError, match="between ranks; at most 100000 are"):
+        with pytest.raises(ark.UnsupportedError, match="bytes; the limit is 100000"):
             meet_in(world[0], body="x" * 100_000)
 
     def small() -> None:
@@ -278,7 +278,7 @@ def test_unclaimed_files_are_closed(
     world = come((0, 2), (1, 2))
     file = frames.as_file(b"unread")
     for _ in range(2):
-        world[0].say(1, 1, "begin", "talk", None, file)
+        world[0].send_to_all(1, 1, "begin", "talk", None, file)
     os.close(file)
     assert world[1].monitor.wait_for(lambda: world[1].mailbox(0, 1).messages, 100)
     for link in world:

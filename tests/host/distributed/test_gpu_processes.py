@@ -57,10 +57,10 @@ def test_one_gpu_with_mps(launch: Launch) -> None:
         ("link", "rank 1: the GPU of rank 1"),
         ("export", "rank 1: this driver cannot share memory with other processes"),
         ("import", "rank 1: this driver cannot map the memory of other processes"),
-        ("import", "IPC does not work, either: rank 1: this driver cannot lend memory"),
+        ("import", "IPC does not work either: rank 1: this driver cannot lend memory"),
         (
             "open",
-            "IPC does not work, either: rank 1: this driver cannot map the memory",
+            "IPC does not work either: rank 1: this driver cannot map the memory",
         ),
         ("open", "run all ranks in one process: ark.load(path, devices=[0, 1])"),
     ],
@@ -169,7 +169,7 @@ def test_a_rank_that_is_killed_in_a_run(launch: Launch, where: str) -> None:
     ("difference", "message"),
     [
         ("program", "rank 0 loads 'toy'"),
-        ("size", "program 'toy' was made for 3 ranks; this world has 2"),
+        ("size", "program 'toy' was compiled for 3 ranks; this world has 2"),
     ],
 )
 def test_programs_that_are_unlike(launch: Launch, difference: str, message: str) -> None:
@@ -183,7 +183,7 @@ def test_programs_that_are_unlike(launch: Launch, difference: str, message: str)
 def test_a_rank_that_is_stopped_between_runs(launch: Launch) -> None:
     kind, text = launch("stopped", "between", unheard=1)[0]
     assert kind == "RankFailedError"
-    assert "did not come to run 'toy' within 3 s" in text
+    assert "did not join run 'toy' within 3 s" in text
     assert "is stopped, by a signal or a debugger" in text
 
 
@@ -191,7 +191,7 @@ def test_a_rank_that_is_stopped_before_its_launch(launch: Launch) -> None:
     """The kernel of the other rank does not wait for ever for the stopped rank."""
     kind, text = launch("stopped", "before its launch", unheard=1)[0]
     assert kind == "RankFailedError"
-    assert "did not come to run 'toy'" in text
+    assert "did not join run 'toy'" in text
     assert "is stopped, by a signal or a debugger" in text
 
 

@@ -252,7 +252,7 @@ def test_rank_0_is_stopped_while_it_compiles(launch: Launch) -> None:
     stopped."""
     got = launch(2, "stopped")
     assert got[1][0] == "RankFailedError"
-    assert "did not come to compile 'product' within 0.5 s" in got[1][1]
+    assert "did not join compile 'product' within 0.5 s" in got[1][1]
     assert "is stopped, by a signal or a debugger" in got[1][1]
     assert got[0][0] == "RankFailedError"
 
@@ -261,7 +261,7 @@ def test_a_rank_that_waits_in_another_program(launch: Launch) -> None:
     got = launch(2, "elsewhere")
     (kind, text), *values = got[0]
     assert kind == "RankFailedError"
-    assert "did not come to run 'second' within 0.2 s" in text
+    assert "did not join run 'second' within 0.2 s" in text
     assert "waits for others to run 'first'" in text
     assert values == [6.0, 6.0]
     first, late, second, closed, left = got[1]

@@ -28,7 +28,7 @@ def test_all_ranks_find_each_other(come: Come, size: int) -> None:
     # Each message arrives at every other rank, with the right sender.
     for link in links:
         file = as_file(b"from %d" % link.rank)
-        link.say(7, 1, "hello", "greet", link.rank, file)
+        link.send_to_all(7, 1, "hello", "greet", link.rank, file)
         os.close(file)
     for link in links:
         for peer in link.peers:
@@ -43,9 +43,9 @@ def test_all_ranks_find_each_other(come: Come, size: int) -> None:
 def test_missing_ranks_are_named(come: Come) -> None:
     for error in come((0, 4), (2, 4), timeout=1):
         assert isinstance(error, ark.RankFailedError)
-        assert "ranks 1, 3 of 4 did not come within 1 s" in str(error)
+        assert "ranks 1, 3 of 4 did not join within 1 s" in str(error)
     (error,) = come((1, 4), timeout=0.1)
-    assert "rank 0 of 4 did not come within 0.1 s" in str(error)
+    assert "rank 0 of 4 did not join within 0.1 s" in str(error)
 
 
 def test_worlds_of_different_sizes(come: Come) -> None:
@@ -63,7 +63,7 @@ def test_two_processes_of_one_rank(come: Come) -> None:
 
 def test_two_processes_that_listen_as_rank_0(come: Come, monkeypatch: pytest.MonkeyPatch) -> None:
     refused = threading.Event()
-    opened, stepped = rendezvous._Host._open, rendezvous._Host._step
+    opened, stepped = rendezvous._RankZero._open, rendezvous._RankZero._step
 
     def open_door(self: Any, door: socket.socket) -> None:
         try:
@@ -76,8 +76,8 @@ def test_two_processes_that_listen_as_rank_0(come: Come, monkeypatch: pytest.Mon
         assert refused.wait(100)  # the other process binds the name while this one tries to connect
         stepped(*arguments)
 
-    monkeypatch.setattr(rendezvous._Host, "_open", open_door)
-    monkeypatch.setattr(rendezvous._Host, "_step", step)
+    monkeypatch.setattr(rendezvous._RankZero, "_open", open_door)
+    monkeypatch.setattr(rendezvous._RankZero, "_step", step)
     errors = come((0, 2), (0, 2), timeout=0.1)
     kinds = sorted(type(error).__name__ for error in errors)
     assert kinds == ["InvalidUsageError", "RankFailedError"]
@@ -96,8 +96,8 @@ def test_a_rank_that_ends_before_the_rendezvous(
 
     monkeypatch.setattr(rendezvous, "_send", send_and_end)
     host, guest = come((0, 3), (1, 3))
-    assert "ended before all had come" in str(host)
-    assert "ended before all had come" in str(guest)
+    assert "ended before all had joined" in str(host)
+    assert "ended before all had joined" in str(guest)
 
 
 def test_collective_calls(come: Come, in_threads: Callable[..., None]) -> None:
@@ -123,14 +123,14 @@ def test_collective_calls(come: Come, in_threads: Callable[..., None]) -> None:
             assert [word.body for word in call.all_gather("begin", 5)] == [1, 5]
             with pytest.raises(ark.RankFailedError, match="rank 0 failed: by zero"):
                 call.all_gather("end")
-            assert call.trouble() == "rank 0 failed: by zero"
+            assert call.find_failure() == "rank 0 failed: by zero"
         with second.collective_call("add") as call:
             call.all_gather("begin", 3)
             with pytest.raises(ark.RankFailedError, match="has continued with end"):
                 call.all_gather("middle")
         with second.collective_call("end") as call:
             call.all_gather("begin")
-            assert call.trouble() is None
+            assert call.find_failure() is None
 
     in_threads(one, other)
 
@@ -158,7 +158,7 @@ def test_a_rank_that_takes_no_messages(come: Come) -> None:
     with second.monitor.lock:  # its receiver thread is blocked
         first._sockets[1].settimeout(0.05)
         while not first.gone:
-            first.say(1, 1, "hello", "greet", "x" * 4000, None)
+            first.send_to_all(1, 1, "hello", "greet", "x" * 4000, None)
         assert first.gone[1].endswith("accepts no messages")
 
 
@@ -168,8 +168,8 @@ def test_an_interrupt_at_any_place_does_not_stop_the_receiver(come: Come) -> Non
     first, second = come((0, 2), (1, 2))
     mailbox = first.mailbox(1, 1)
     with Communicator(first, 1, 60).collective_call("poll") as call:
-        for place in interrupt_everywhere(call.trouble):
-            second.say(1, 1, f"phase {place}", "poll", None, None)
+        for place in interrupt_everywhere(call.find_failure):
+            second.send_to_all(1, 1, f"phase {place}", "poll", None, None)
             assert first.monitor.wait_for(
                 lambda place=place: (1, f"phase {place}") in mailbox.messages, 10
             )

@@ -219,7 +219,7 @@ def test_the_flood_does_not_keep_rank_0(come: Any, connect: Connect) -> None:
         over.set()
         thread.join()
     assert isinstance(error, ark.RankFailedError)
-    assert "rank 1 of 2 did not come within 0.5 s" in str(error)
+    assert "rank 1 of 2 did not join within 0.5 s" in str(error)
     assert f"process {os.getpid()} sent no valid greeting" in str(error)
     assert took < 5
 
@@ -231,7 +231,7 @@ def test_silent_ones_are_bounded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Rank 0 keeps a limited number of silent connections, and closes the oldest ones."""
-    monkeypatch.setattr(rendezvous, "_MOST_STRANGERS", 3)
+    monkeypatch.setattr(rendezvous, "_MOST_UNIDENTIFIED", 3)
 
     def disturb() -> None:
         silent = [connect() for _ in range(5)]
@@ -269,7 +269,7 @@ def test_a_rank_that_sends_too_early(come: Any, connect: Connect) -> None:
     thread.join()
     assert isinstance(results[0], ark.RankFailedError)
     assert "rank 1" in str(results[0])
-    assert "sent a malformed message before all had come" in str(results[0])
+    assert "sent a malformed message before all had joined" in str(results[0])
 
 
 @pytest.mark.parametrize(

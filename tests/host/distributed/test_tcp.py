@@ -119,7 +119,7 @@ def test_a_sent_message_needs_no_thread_of_its_sender(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(Channel, "send", send_late)
     links = TcpLinks(0, {1: first}, {1: "1"}, timeout=60)
-    links.say(0, 1, "loaded", "the load", None, None)
+    links.send_to_all(0, 1, "loaded", "the load", None, None)
     readable, _, _ = select.select([second.link], [], [], 0)
     assert readable == [second.link]
     links.close("is done")
@@ -131,7 +131,7 @@ def test_a_sender_does_not_wait_for_a_connection_that_has_ended() -> None:
     second.close()
     begin = time.monotonic()
     for call in range(3):
-        links.say(0, call, "loaded", "the load", None, None)
+        links.send_to_all(0, call, "loaded", "the load", None, None)
     links.close("is done")
     assert time.monotonic() - begin < 30
 
@@ -182,7 +182,7 @@ def test_a_message_of_the_other_direction() -> None:
 def test_a_length_beyond_the_limit_is_not_read() -> None:
     first, second = pair()
     first.link.sendall(struct.pack("<Q", 1 << 62))
-    with pytest.raises(DamagedFrameError, match="at most 100 are possible"):
+    with pytest.raises(DamagedFrameError, match="the limit is 100"):
         second.receive(100)
 
 
@@ -196,7 +196,7 @@ def test_all_ranks_find_each_other(connect_all: ConnectAll, size: int) -> None:
     long = "x" * (1 << 20)
     for link in links:
         file = as_file(b"from %d" % link.rank)
-        link.say(7, 1, "hello", "greet", [link.rank, long], file)
+        link.send_to_all(7, 1, "hello", "greet", [link.rank, long], file)
         os.close(file)
     for link in links:
         assert link.peers == [rank for rank in range(size) if rank != link.rank]
@@ -226,8 +226,8 @@ def test_a_file_of_any_size(
     monkeypatch.setattr(Channel, "send", note)
     data = bytes(range(251)) * 10
     file = as_file(data[:nbytes])
-    first.say(7, 1, "hello", "greet", "with a file", file)
-    first.say(7, 1, "hello again", "greet", "without one", None)
+    first.send_to_all(7, 1, "hello", "greet", "with a file", file)
+    first.send_to_all(7, 1, "hello again", "greet", "without one", None)
     os.close(file)
     mailbox = second.mailbox(0, 7)
     assert second.monitor.wait_for(lambda: len(mailbox.messages) == 2, 60)
@@ -243,7 +243,7 @@ def test_a_file_of_any_size(
     ("parts", "failure"),
     [
         ([b"x" * 1000, b"x" * 400], "sent 400 bytes of a file that lacks 500"),
-        ([b"x" * 1001], "sent a message of 1001 bytes; at most 1000 are possible"),
+        ([b"x" * 1001], "sent a message of 1001 bytes; the limit is 1000"),
         ([b""], "sent 0 bytes of a file that lacks 1500"),
         ([b"x" * 1000], "sent the connection ended within a file"),
     ],
@@ -294,7 +294,7 @@ def test_a_connection_that_is_cut(connect_all: ConnectAll) -> None:
 def test_memory_of_the_host_is_not_sent(connect_all: ConnectAll) -> None:
     first, _ = connect_all((0, 2), (1, 2))
     file = os.memfd_create("ark_arena")
-    first.say(7, 1, "memory", "share", None, file)
+    first.send_to_all(7, 1, "memory", "share", None, file)
     os.close(file)
     assert first.monitor.wait_for(lambda: first.gone, 60)
 
@@ -302,9 +302,9 @@ def test_memory_of_the_host_is_not_sent(connect_all: ConnectAll) -> None:
 def test_missing_ranks_are_named(connect_all: ConnectAll) -> None:
     for error in connect_all((0, 3), (2, 3), timeout=1):
         assert isinstance(error, ark.RankFailedError)
-        assert "rank 1 of 3 did not come within 1 s" in str(error)
+        assert "rank 1 of 3 did not join within 1 s" in str(error)
     (error,) = connect_all((1, 3), timeout=0.2)
-    assert "rank 0 did not come within 0.2 s" in str(error)
+    assert "rank 0 did not join within 0.2 s" in str(error)
 
 
 def test_worlds_of_different_sizes(connect_all: ConnectAll) -> None:
@@ -317,7 +317,7 @@ def test_another_secret(connect_all: ConnectAll) -> None:
     """Rank 0 does not listen to a process with another secret, and names it when time is up."""
     first, second = connect_all((0, 2), (1, 2), secrets={1: SECRET[::-1]}, timeout=2)
     assert isinstance(first, ark.RankFailedError)
-    assert "rank 1 of 2 did not come" in str(first)
+    assert "rank 1 of 2 did not join" in str(first)
     assert "did not prove that it has the secret" in "".join(first.notes)
     assert isinstance(second, ark.InvalidUsageError)
     assert "did not prove that it has the secret" in str(second)

@@ -30,7 +30,7 @@ from ark_mlir.bundle import Bundle, Opcode
 from ark_mlir.dtypes import DType
 from ark_mlir.models.sharding import Shard
 from ark_mlir.runtime.ranks import linking
-from ark_mlir.runtime.ranks.parts import own_lanes
+from ark_mlir.runtime.ranks.rank_bundle import lanes_of_rank
 
 
 def heads(size: int) -> Programs:
@@ -264,7 +264,7 @@ def test_a_bad_index_of_one_rank(bad: int, library: Path, tmp_path: Path) -> Non
 def wait_for_more(bundle: Bundle, rank: int) -> Bundle:
     """Makes the first wait of a rank require one signal more than there are."""
     rows = np.array(bundle.tables.instructions)
-    lanes = bundle.tables.lanes[list(own_lanes(bundle, rank))]
+    lanes = bundle.tables.lanes[list(lanes_of_rank(bundle, rank))]
     own = np.concatenate([np.arange(first, last) for _, first, last in lanes.tolist()])
     wait = own[rows[own, 0] == Opcode.WAIT][0]
     rows[wait, 2] += 1

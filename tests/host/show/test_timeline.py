@@ -155,7 +155,7 @@ def trace_of(*events: str) -> str:
         ("[]", "expected an object, got an array"),
         ("{}", "key 'traceEvents' is missing"),
         ('{"traceEvents": 3}', "traceEvents: expected an array, got 3"),
-        (trace_of(), r"traceEvents: lane 0 has 0 instructions; that of 'toy' has 6"),
+        (trace_of(), r"traceEvents: lane 0 has 0 instructions; this lane of 'toy' has 6"),
         (trace_of("null"), r"traceEvents\[0\]: expected an object, got null"),
         (trace_of("{}"), r"traceEvents\[0\]: key 'ph' is missing"),
         (trace_of('{"ph": []}'), r"traceEvents\[0\]\.ph: expected a string"),
@@ -172,7 +172,7 @@ def trace_of(*events: str) -> str:
         (trace_of(_EVENT.format(0, 0, -1)), r"dur: -1 is less than 0"),
         (
             trace_of(*[_EVENT.format(0, 0, 1)] * 12),
-            r"traceEvents\[6\]: lane 0 has too many instructions; that of 'toy' has 6",
+            r"traceEvents\[6\]: lane 0 has too many instructions; this lane of 'toy' has 6",
         ),
     ],
 )

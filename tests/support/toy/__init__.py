@@ -130,7 +130,7 @@ class _Driver(CpuDriver):
 
     def load(self, bundle: Bundle) -> None:
         """Loads the image, which is linked with the C++ library."""
-        self._kernel = Kernel(bundle, self._own_lanes(bundle), self._take)
+        self._kernel = Kernel(bundle, self._lanes_here(bundle), self._take)
 
 
 def make_code_generator() -> _CodeGenerator:

@@ -36,7 +36,7 @@ def exe(cuda: FakeCuda, kernel: bytes) -> Iterator[Executable]:
 
 def stays(executable: Executable) -> bool:
     driver = driver_of(executable)
-    return driver._resident is not None and driver._resident.there
+    return driver._resident is not None and driver._resident.is_running
 
 
 def test_one_launch_for_many_runs(exe: Executable, cuda: FakeCuda, x: Array) -> None:

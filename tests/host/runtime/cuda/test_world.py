@@ -145,7 +145,7 @@ def test_a_program_of_one_rank_on_the_second_gpu(
     ("devices", "message"),
     [
         ([0, 0], "a GPU is named twice"),
-        ([0, 1, 2], "which run on one GPU or on 2"),
+        ([0, 1, 2], "which run on 1 GPU or on 2 GPUs"),
         ([], "expected numbers of GPUs"),
         ([0, -1], "expected numbers of GPUs"),
         ([0, True], "expected numbers of GPUs"),

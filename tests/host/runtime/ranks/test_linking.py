@@ -173,5 +173,7 @@ def test_a_stop_reaches_every_rank() -> None:
 def test_more_counters_than_a_gpu_has(monkeypatch: pytest.MonkeyPatch) -> None:
     joined = compile_world(2)
     monkeypatch.setattr("ark_mlir.runtime.ranks.linking.FREE_COUNTERS", 3)
-    with pytest.raises(ark.UnsupportedError, match=r"has \d+ counters; a GPU of several has 3"):
+    with pytest.raises(
+        ark.UnsupportedError, match=r"has \d+ counters; the limit for several ranks is 3"
+    ):
         link(joined)

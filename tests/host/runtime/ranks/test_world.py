@@ -83,7 +83,7 @@ def test_a_rank_that_never_comes(world: ark.World, monkeypatch: pytest.MonkeyPat
     for rank in (0, 2):
         assert isinstance(results[rank], ark.RankFailedError)
         assert f"rank {rank} cannot continue" in str(results[rank])
-        assert "rank 1 did not come within 0.2 s" in str(results[rank])
+        assert "rank 1 did not call run within 0.2 s" in str(results[rank])
     good(world)
 
 
@@ -195,7 +195,7 @@ def test_lists_and_names(world: ark.World) -> None:
 
 
 def test_errors_in_inputs_name_the_rank(world: ark.World) -> None:
-    with pytest.raises(ark.InvalidUsageError, match="3 ranks need as many dicts, not 2"):
+    with pytest.raises(ark.InvalidUsageError, match="a dict for each of the 3 ranks, not 2"):
         world.run([{"x": X}, {"x": X}], index=0)
     with pytest.raises(ark.InvalidUsageError, match="input 'rank2/x' is missing"):
         world.run([{"x": X}, {"x": X}, {}], index=0)

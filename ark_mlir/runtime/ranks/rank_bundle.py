@@ -1,4 +1,4 @@
-"""The program of one rank, taken from a program of several ranks: its lanes and its buffers."""
+"""The lanes and the buffers of one rank in the bundle of all ranks."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from ...bundle import Bundle, Opcode
 from ...errors import DeviceError
 from .naming import qualified
 
-__all__ = ["check_slots", "own_lanes", "part_of"]
+__all__ = ["bundle_of_rank", "check_slots", "lanes_of_rank"]
 
 
-def part_of(joined: Bundle, rank: int, *, rename: bool = True) -> Bundle:
-    """Returns the program of all ranks with the buffers of one rank.
+def bundle_of_rank(joined: Bundle, rank: int, *, rename: bool = True) -> Bundle:
+    """Returns the bundle of all ranks, in which only the buffers of one rank can be bound.
 
     Slots, tables and tasks stay as they are. Buffers of other ranks get the kind ``peer``: a
     process of this rank never binds them.
@@ -25,7 +25,7 @@ def part_of(joined: Bundle, rank: int, *, rename: bool = True) -> Bundle:
         rename: True removes the rank from the names of the rank's buffers: ``rank1/x`` becomes
             ``x``.
 
-    Raises DeviceError if the rank's lanes would access a buffer of another rank.
+    Raises DeviceError if a lane of the rank accesses a buffer of another rank.
     """
     manifest = joined.manifest
     prefix = qualified(rank, manifest.ranks, "")
@@ -37,12 +37,12 @@ def part_of(joined: Bundle, rank: int, *, rename: bool = True) -> Bundle:
         else replace(buffer, kind="peer")
         for buffer in manifest.buffers
     )
-    part = replace(joined, manifest=replace(manifest, buffers=buffers))
-    check_slots(part, rank)
-    return part
+    bundle = replace(joined, manifest=replace(manifest, buffers=buffers))
+    check_slots(bundle, rank)
+    return bundle
 
 
-def own_lanes(bundle: Bundle, rank: int) -> tuple[int, ...]:
+def lanes_of_rank(bundle: Bundle, rank: int) -> tuple[int, ...]:
     """Returns the lanes of a rank's SMs."""
     manifest = bundle.manifest
     share = manifest.target.sms // manifest.ranks
@@ -50,11 +50,11 @@ def own_lanes(bundle: Bundle, rank: int) -> tuple[int, ...]:
     return tuple(np.flatnonzero(sms // share == rank).tolist())
 
 
-def check_slots(part: Bundle, rank: int) -> None:
-    """Raises DeviceError if a rank's lanes access a buffer of another rank."""
-    manifest, tables = part.manifest, part.tables
+def check_slots(bundle: Bundle, rank: int) -> None:
+    """Raises DeviceError if a lane of `rank` accesses a buffer of another rank."""
+    manifest, tables = bundle.manifest, bundle.tables
     foreign = [buffer.slot for buffer in manifest.buffers if buffer.kind == "peer"]
-    for lane in own_lanes(part, rank):
+    for lane in lanes_of_rank(bundle, rank):
         _, first, last = tables.lanes[lane].tolist()
         entries = tables.instructions[first:last]
         tasks: list[int] = np.unique(entries[entries[:, 0] == Opcode.RUN, 1]).tolist()
@@ -64,6 +64,6 @@ def check_slots(part: Bundle, rank: int) -> None:
             if np.isin(slots, foreign).any():
                 raise DeviceError(
                     f"task {manifest.tasks[task].name!r} of rank {rank} accesses a buffer of "
-                    "another rank; such a program runs in one process, on one device",
-                    location=part.where,
+                    "another rank: run all ranks in one process, on one device",
+                    location=bundle.where,
                 )
