@@ -2,7 +2,7 @@
 
 A graph is compiled for padded tensors: each size that may change is replaced by the size of its
 bucket. An axis of a padded tensor is a product of factors, from the outermost to the innermost. A
-factor is a fixed number, or a dynamic size, of which only the first indices hold data.
+factor is a fixed number or a dynamic size. Only the first indices of a dynamic size have data.
 """
 
 # pyright: reportMissingImports=false, reportMissingTypeStubs=false, reportUnknownMemberType=false
@@ -58,7 +58,7 @@ def is_plain(axis: Axis) -> bool:
 
 
 def expression(size: Any) -> Any:
-    """Returns a size, an int, a SymInt or an expression of sympy, as an expression of sympy."""
+    """Returns a size (an int, a SymInt or an expression of sympy) as an expression of sympy."""
     if isinstance(size, sympy.Basic):
         return size
     return size.node.expr if isinstance(size, torch.SymInt) else sympy.Integer(int(size))
@@ -109,7 +109,7 @@ class Sizes:
         if isinstance(factor, int):
             return factor
         if factor.symbol not in self._sizes:
-            raise Refusal(f"the size {factor.symbol}, which no input has")
+            raise Refusal(f"the size {factor.symbol}, which is not a size of an input")
         return self._sizes[factor.symbol] + factor.offset
 
     def of(self, axis: Axis) -> int:
@@ -164,9 +164,9 @@ def _take(factor: Factor, needed: Any, shape: Sequence[Any]) -> tuple[Factor, An
     """Returns the outer part of a factor that belongs to a size, and the rest of the size."""
     if isinstance(factor, int):
         content = int(sympy.Poly(needed).content()) if needed.free_symbols else int(needed)
-        part = math.gcd(factor, content)
-        if part > 1:
-            return part, sympy.expand(needed / part)
+        divisor = math.gcd(factor, content)
+        if divisor > 1:
+            return divisor, sympy.expand(needed / divisor)
     elif needed.free_symbols:
         quotient, remainder = sympy.div(
             sympy.Poly(needed, *needed.free_symbols | {factor.symbol}),

@@ -2,8 +2,8 @@
 
 TorchDynamo passes a graph, and AOTAutograd lowers it to functional ATen ops. If a result needs
 gradients, AOTAutograd makes a graph of the forward pass and one of the backward pass, and both are
-compiled. The ops that ark supports are partitioned into as few parts as possible, and each part
-becomes a program. All other ops run in eager PyTorch; the log gives the reasons.
+compiled. The ops that ark supports are partitioned into as few subgraphs as possible, and each
+subgraph becomes a program. All other ops run in eager PyTorch; the log gives the reasons.
 """
 
 # pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownParameterType=false
@@ -31,9 +31,9 @@ from ..errors import CompileError, InvalidUsageError, UnsupportedError
 from .capturing import Captured
 from .decompositions import decompositions
 from .devices import device_of, options_for, reason_against
-from .part import CompiledPart, Role, build_program
 from .partition import PREFIX, bake_constants, find_problems, fuse
 from .specialise import Padded, Specialised, is_dynamic
+from .subgraph import CompiledSubgraph, Role, build_program
 from .translate import describe
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ class _Compiler:
         return make_boxed_func(self.compile(module, static))
 
     def compile(self, module: GraphModule, static: frozenset[int]) -> Callable[..., Any]:
-        """Compiles the parts of a graph; `static` has the positions of its parameters."""
+        """Compiles the subgraphs of a graph; `static` has the positions of the parameters."""
         with unset_fake_temporarily():  # constants are real tensors
             return self._compile(module, static)
 
@@ -167,33 +167,33 @@ class _Compiler:
             for node in fused.graph.nodes
             if node.op == "call_module" and node.target.startswith(PREFIX)
         ]
-        parts = [self._compile_part(fused, call, parameters) for call in calls]
+        subgraphs = [self._compile_subgraph(fused, call, parameters) for call in calls]
         if not self._captures:
             return fused.forward
-        compiled = [part for part in parts if part is not None]
+        compiled = [subgraph for subgraph in subgraphs if subgraph is not None]
         return Captured(fused.forward, static, lambda: _check(compiled))
 
-    def _compile_part(
+    def _compile_subgraph(
         self, fused: GraphModule, call: Node, parameters: set[Node]
-    ) -> CompiledPart | None:
-        """Replaces a part by its executable; returns None if it stays with PyTorch."""
-        part: Any = fused.get_submodule(str(call.target))
+    ) -> CompiledSubgraph | None:
+        """Replaces a subgraph by its executable; returns None if it stays with PyTorch."""
+        subgraph: Any = fused.get_submodule(str(call.target))
         roles = [_role(fused, argument, parameters) for argument in call.args]
         try:
-            program = build_program(part, str(call.target), roles)
+            program = build_program(subgraph, str(call.target), roles)
             executable = compile(program, **self._options)
         except (CompileError, UnsupportedError) as error:
-            _LOG.warning("torch.compile: %s; the part runs in eager PyTorch", error)
+            _LOG.warning("torch.compile: %s; the subgraph runs in eager PyTorch", error)
             return None
-        compiled = CompiledPart(executable, part, roles, self._device)
+        compiled = CompiledSubgraph(executable, subgraph, roles, self._device)
         setattr(fused, str(call.target), compiled)
         return compiled
 
 
-def _check(parts: Iterable[CompiledPart]) -> None:
+def _check(subgraphs: Iterable[CompiledSubgraph]) -> None:
     """Raises the error of the last replay of a CUDA graph."""
-    for part in parts:
-        part.check()
+    for subgraph in subgraphs:
+        subgraph.check()
 
 
 def _role(module: GraphModule, argument: Any, parameters: set[Node]) -> Role:

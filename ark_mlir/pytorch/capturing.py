@@ -25,15 +25,15 @@ class Captured:
     The first call runs the function, as ark and PyTorch need before a capture; the second one
     records it. Later calls copy their inputs to the tensors of the graph, and return copies of its
     results, so that a result stays valid after the next call. Parameters are read in place, also
-    after an optimizer has written to them; the graph is recorded again if a call passes other ones,
-    or if one of which the kernel reads a copy was written to.
+    after an optimizer has written to them. The graph is recorded again if a call passes other
+    parameters, or after a write to a parameter of which the kernel reads a copy.
 
     Args:
         function: takes tensors and returns tensors, all on one GPU and of fixed shapes.
         static: the positions of parameters among the arguments.
-        check: raises the error of the last replay; it waits for it.
+        check: waits for the last replay, and raises its error.
 
-    If the function cannot be recorded, it runs as it is; one warning is logged.
+    If the function cannot be recorded, each call calls the function; one warning is logged.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Captured:
             return _copies(self._results)
 
     def _capture(self, arguments: Sequence[torch.Tensor]) -> bool:
-        """Records the function; returns False if that is not possible."""
+        """Records the function; returns False if the function cannot be recorded."""
         self._inputs = [
             argument if index in self._static else argument.clone()
             for index, argument in enumerate(arguments)

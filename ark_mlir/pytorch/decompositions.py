@@ -1,8 +1,8 @@
 """The decompositions of ATen ops before a graph is partitioned.
 
 The core ATen decompositions of PyTorch apply to all ops that ark does not support itself. Three
-more rules serve training. PyTorch traces them, so that a part that ark cannot compile runs in eager
-PyTorch like any other.
+more rules serve training. PyTorch traces them, so that a subgraph that ark cannot compile runs in
+eager PyTorch like any other.
 """
 
 # pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownParameterType=false
@@ -27,8 +27,8 @@ _LOCAL = threading.local()
 
 
 def decompositions() -> dict[Any, Any]:
-    """Returns the core ATen decompositions without those of ops that ark supports, and the rules
-    for training."""
+    """Returns the core ATen decompositions of ops that ark does not support, and the rules for
+    training."""
     translated = set(names())
     core = {
         op: rule for op, rule in core_aten_decompositions().items() if str(op) not in translated
@@ -100,8 +100,8 @@ def _attention_backward(
 ) -> tuple[torch.Tensor, ...]:
     """Returns the gradients of queries, keys, values and scores.
 
-    The weights are computed again from queries and keys, in fp32 or wider: the forward pass then
-    keeps neither them nor its logarithms of sums, which ark does not compute.
+    The weights are computed again from queries and keys, in fp32 or wider. The forward pass then
+    keeps neither the weights nor the logarithms of their sums, which ark does not compute.
     """
     factor = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
     groups = query.shape[1] // key.shape[1]
@@ -145,7 +145,7 @@ def _weights(scores: torch.Tensor, mask: torch.Tensor | None, is_causal: bool) -
 def _dropout(x: torch.Tensor, p: float, train: bool | None) -> Any:
     """Draws the mask by an op that does not depend on `x`.
 
-    Random numbers stay with PyTorch, whose generator they then follow. An op that depends on `x`
+    PyTorch draws the random numbers, so that they follow its generator. An op that depends on `x`
     would split the program at each dropout.
     """
     if train is False or not 0 < p < 1 or getattr(_LOCAL, "draws_mask", False):

@@ -1,4 +1,4 @@
-"""The device of a graph: that of its tensors."""
+"""The device of a graph, which is the device of its tensors."""
 
 # pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportUnknownParameterType=false
@@ -16,9 +16,9 @@ _GPU_ALIGNMENT = 16  # of buffers that a kernel for GPUs reads, in bytes
 
 
 def device_of(tensors: Iterable[torch.Tensor]) -> torch.device | None:
-    """Returns the device of tensors, None if there are several.
+    """Returns the device of tensors; None if the tensors are on several devices.
 
-    Tensors of rank zero in host memory go with tensors on any device, as in PyTorch.
+    Tensors of rank zero in host memory may be used with tensors on any device, as in PyTorch.
     """
     given = list(tensors)
     devices = {tensor.device for tensor in given}
@@ -48,8 +48,9 @@ def reason_against(tensors: Iterable[torch.Tensor], options: Mapping[str, Any]) 
 
 
 def options_for(device: torch.device, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the options of ``ark.compile`` for a graph on `device`: those of the user, and the
-    GPU of the tensors if the user names no target."""
+    """Returns the options of ``ark.compile`` for a graph on `device`.
+
+    They are the user's options, and the GPU of the tensors if the user names no target."""
     chosen = dict(options)
     if device.type == "cuda":
         chosen.setdefault("target", "cuda")

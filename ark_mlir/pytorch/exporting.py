@@ -63,15 +63,15 @@ def from_torch(
         module: an ``nn.Module`` in eval mode, or a ``torch.export.ExportedProgram``.
         example_inputs: arguments of ``forward``: a tensor, a tuple of positional arguments, or
             a dict of keyword arguments. Their shapes and dtypes are those of the program's inputs.
-        name: the program's name; by default that of the module's class.
+        name: the program's name; by default the name of the module's class.
 
     Returns:
-        A program. Its inputs have the names of the arguments of ``forward``, its parameters those
-        of the module's state dict. A single result has the name ``output``; results in a tuple have
-        the names ``output_0``, ``output_1`` and so on; results in a dict or a dataclass have its
-        keys. Tensors that depend on no input (positions, masks, buffers outside of the state dict)
-        become constants. A model of transformers is traced with ``use_cache=False`` unless the
-        inputs say otherwise, since a cache is not a tensor.
+        A program. Its inputs have the names of the arguments of ``forward``, and its parameters the
+        names in the module's state dict. A single result has the name ``output``; results in a
+        tuple have the names ``output_0``, ``output_1`` and so on; results in a dict or a dataclass
+        have its keys. Tensors that depend on no input (positions, masks, buffers outside of the
+        state dict) become constants. A model of transformers is traced with ``use_cache=False``
+        unless the inputs say otherwise, since a cache is not a tensor.
 
     Raises:
         UnsupportedError: torch is not installed, the module's control flow depends on data, it

@@ -1,7 +1,7 @@
 """Constant folding: torch evaluates the nodes of a graph that depend on no input.
 
-Dozens of small integer ops compute positions, causal masks and tables of angles. ark does not need
-to support them if their results are constants.
+Dozens of small integer ops compute positions, causal masks and tables of angles. ark need not
+support an op whose result is a constant.
 """
 
 # pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownParameterType=false
@@ -76,7 +76,7 @@ def _is_constant(node: Node, values: Mapping[Node, Any]) -> bool:
 
 def _is_small(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
-        return all(_is_small(part) for part in value)
+        return all(_is_small(element) for element in value)
     if not isinstance(value, torch.Tensor):
         return False
     extents: tuple[Any, ...] = tuple(value.shape)

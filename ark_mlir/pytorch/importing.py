@@ -50,8 +50,8 @@ class Importer:
         """Adds the ops of the graph to the open program, and returns the translation.
 
         Args:
-            argument: makes the tensors of arguments; parameters and buffers that no op reads are
-                left out.
+            argument: makes the tensors of arguments; not called for parameters and buffers that no
+                op reads.
             counter: the number of the step, from which dropout takes its random numbers; None
                 refuses dropout.
 
@@ -122,9 +122,9 @@ class Importer:
 
 def _output_name(path: tuple[Any, ...]) -> str:
     """Returns the name of a result: ``output`` and its positions, or the keys that lead to it."""
-    parts = [getattr(key, "key", getattr(key, "name", getattr(key, "idx", key))) for key in path]
-    named = parts and not isinstance(parts[0], int)
-    return "_".join(str(part) for part in (parts if named else ["output", *parts]))
+    keys = [getattr(key, "key", getattr(key, "name", getattr(key, "idx", key))) for key in path]
+    is_named = keys and not isinstance(keys[0], int)
+    return "_".join(str(key) for key in (keys if is_named else ["output", *keys]))
 
 
 def _decompositions(torch: Any) -> Any:

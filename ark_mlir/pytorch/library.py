@@ -12,7 +12,7 @@ __all__ = ["folder", "require_torch"]
 
 
 def require_torch(feature: str) -> Any:
-    """Returns the package torch; raises UnsupportedError, which names `feature`, without torch."""
+    """Returns the package torch; without torch, raises UnsupportedError, which names `feature`."""
     try:
         return importlib.import_module("torch")
     except ModuleNotFoundError as error:

@@ -2,10 +2,10 @@
 
 The graph is traced again with each dynamic size replaced by the size of its bucket. The lengths of
 the data are tensors of rank zero, which are known at run time. Elements beyond a length may have
-any value, also NaN; no rule lets them change an element within. A reduction over a dynamic axis, a
-product or an attention replaces them first by a value that has no effect (zero, minus infinity),
-and an index that may lie beyond is replaced by zero. An op without a rule is a Refusal, unless all
-its operands have fixed sizes.
+any value, also NaN. No rule lets these elements change an element within the length. A reduction
+over a dynamic axis, a product or an attention first replaces them by a value that has no effect
+(zero, minus infinity), and an index that may lie beyond a length is replaced by zero. An op without
+a rule raises Refusal, unless all its operands have fixed sizes.
 """
 
 # pyright: reportMissingImports=false, reportMissingTypeStubs=false, reportUnknownMemberType=false
@@ -109,7 +109,7 @@ class Padder(torch.fx.Interpreter):
         same: Mapping[Any, Any] | None = None,
     ) -> None:
         super().__init__(module)
-        self.extra_traceback = False  # a Refusal says what is needed
+        self.extra_traceback = False  # the message of a Refusal suffices
         self._same = dict(same or {})
         self.sizes = sizes
         self.results: list[Axes | None] = []
@@ -156,9 +156,9 @@ class Padder(torch.fx.Interpreter):
         (given,) = self._node.args
         nodes = given if isinstance(given, (list, tuple)) else [given]
         for node, value in zip(nodes, values, strict=True):
-            # The rule of an op gives None for a result that it cannot pad.
+            # The rule of an op returns None for a result that it cannot pad.
             if value is None and node is not None:
-                raise Refusal(f"the result {node} of an op that pads only its first one")
+                raise Refusal(f"the result {node} of an op whose rule pads only the first result")
         self.results = [v.axes if isinstance(v, Value) else None for v in values]
         return [v.tensor for v in values if isinstance(v, Value)]
 
@@ -241,17 +241,17 @@ class Padder(torch.fx.Interpreter):
             return self._lengths[value]
         if isinstance(value, (sympy.Add, sympy.Mul)):
             join = operator.add if isinstance(value, sympy.Add) else operator.mul
-            parts = [self.number(part) for part in value.args]
-            total = parts[0]
-            for part in parts[1:]:
-                total = join(total, part)
+            operands = [self.number(operand) for operand in value.args]
+            total = operands[0]
+            for operand in operands[1:]:
+                total = join(total, operand)
             return total
         raise Refusal(f"the number {value}")
 
     def has_data(self, value: Value, dims: Sequence[int]) -> torch.Tensor | None:
-        """Returns a mask that is true where the indices along `dims` have data, None if all have.
+        """Returns a mask that is true where the indices along `dims` have data.
 
-        It broadcasts to the tensor of `value`.
+        The mask broadcasts to the tensor of `value`. Returns None if all indices have data.
         """
         mask: torch.Tensor | None = None
         rank = len(value.axes)

@@ -71,7 +71,7 @@ def convolution_backward(
     bias_sizes: Any,
     *settings: Sequence[Any],
 ) -> tuple[Value | None, ...]:
-    """The gradient of the filters is a sum over images: those without data are zero."""
+    """Replaces images without data by zero: the gradient of the filters is a sum over images."""
     others = all(map(is_fixed, (*x.axes[1:], *slopes.axes[1:]))) and weight.fixed
     if not others or not is_plain(x.axes[0]) or slopes.axes[0] != x.axes[0]:
         raise Refusal(f"{target} of images whose sizes change")
@@ -79,5 +79,6 @@ def convolution_backward(
     found = target(*tensors, padder.plain(bias_sizes), *padder.plain(settings))
     axes = [x.axes, weight.axes, (slopes.axes[1],)]
     return tuple(
-        None if part is None else Value(part, each) for part, each in zip(found, axes, strict=True)
+        None if gradient is None else Value(gradient, each)
+        for gradient, each in zip(found, axes, strict=True)
     )

@@ -1,4 +1,4 @@
-"""Partition of a graph into parts that ark compiles and parts that stay with PyTorch."""
+"""Partition of a graph into subgraphs that ark compiles and nodes that stay with PyTorch."""
 
 # pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownParameterType=false
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
@@ -86,7 +86,7 @@ class _Support(OperatorSupportBase):
 
 
 def fuse(module: torch.fx.GraphModule, problems: Mapping[Node, Problem]) -> torch.fx.GraphModule:
-    """Moves each part that ark compiles to a submodule, whose name is ``PREFIX`` and a number."""
+    """Moves the subgraphs that ark compiles to submodules, named ``PREFIX`` and a number."""
     partitioner = CapabilityBasedPartitioner(
         module, _Support(problems), allows_single_node_partition=True
     )
@@ -98,7 +98,7 @@ def fuse(module: torch.fx.GraphModule, problems: Mapping[Node, Problem]) -> torc
 
 
 def _trim(module: torch.fx.GraphModule, nodes: dict[Node, Any]) -> None:
-    """Removes views at the end of a part: they are free in torch, but a program would copy."""
+    """Removes views at the end of a subgraph: they are free in torch, but a program would copy."""
     for node in reversed(list(module.graph.nodes)):
         if node in nodes and _is_view(node) and not any(user in nodes for user in node.users):
             del nodes[node]

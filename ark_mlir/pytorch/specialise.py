@@ -1,7 +1,7 @@
 """Graphs with dynamic sizes.
 
-A graph is compiled for padded sizes, if every op has a rule for them (see ``padding``): a size then
-costs a compilation only if it is the first of its bucket. Other graphs are compiled for each set of
+A graph is compiled for padded sizes if every op has a rule for padded tensors (see ``padding``).
+Only the first size of a bucket then costs a compilation. Other graphs are compiled for each set of
 sizes.
 """
 
@@ -198,7 +198,7 @@ class Padded:
     def _run(
         self, sizes: Sizes, same: Mapping[Any, Any], axes: list[Axes | None]
     ) -> Callable[..., Any]:
-        """Returns the graph as a function of its padded tensors, followed by the lengths.
+        """Returns the graph as a function of its padded tensors and the lengths.
 
         A call of the function stores the axes of the results in `axes`.
         """
@@ -265,11 +265,11 @@ def _pad(tensor: torch.Tensor, described: torch.Tensor, sizes: Sizes) -> torch.T
 
 
 class _Results:
-    """The results of a graph, which it has on padded tensors.
+    """The conversion of padded results to the results of a graph.
 
     Args:
         module: the graph, with symbols in the shapes of its metadata.
-        axes: the axes of each result, None for results that are no tensors.
+        axes: the axes of each result; None for results that are not tensors.
 
     Raises Refusal if the data of a result is not a slice of the padded tensor.
     """

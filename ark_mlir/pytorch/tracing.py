@@ -64,8 +64,9 @@ def export(
     kwargs: Mapping[str, Any],
     name: str | None = None,
 ) -> Any:
-    """Returns ``torch.export.export`` of a module; its errors are errors of ark, which call the
-    module `name`, by default the name of its class."""
+    """Returns ``torch.export.export`` of a module; its errors become errors of ark.
+
+    The errors call the module `name`, by default the name of its class."""
     args, given = _told_apart(torch, (args, dict(kwargs)))
     try:
         with torch.no_grad(), one_error(), whole_stacks():
@@ -75,8 +76,10 @@ def export(
 
 
 def _told_apart(torch: Any, arguments: Any) -> Any:
-    """Returns arguments in which no tensor occurs twice: torch.export takes two inputs that are one
-    tensor in the example, such as tokens that are also labels, for one input in all calls."""
+    """Returns arguments in which no tensor occurs twice.
+
+    If two inputs are one tensor in the example, such as tokens that are also labels, torch.export
+    assumes that they are one input in all calls."""
     known: set[int] = set()
 
     def copied(value: Any) -> Any:
@@ -92,7 +95,7 @@ def _told_apart(torch: Any, arguments: Any) -> Any:
 
 @contextmanager
 def one_error() -> Generator[None]:
-    """Returns a context in which torch raises errors without writing them to its log as well."""
+    """Returns a context in which torch raises errors, and does not write them to its log."""
     logger = logging.getLogger(_REPEATS_ERRORS)
     level = logger.level
     logger.setLevel(logging.CRITICAL)
@@ -106,8 +109,8 @@ def one_error() -> Generator[None]:
 def whole_stacks() -> Generator[None]:
     """Returns a context in which torch records all lines that lead to an op.
 
-    By default torch records those of functions that are named ``forward``, and not of the
-    functions that these call.
+    By default, torch records only the lines of functions that are named ``forward``, and not of the
+    functions that they call.
     """
     tracer: Any = importlib.import_module("torch.fx.experimental.proxy_tensor").PythonKeyTracer
     name = "_filter_traceback_frames"

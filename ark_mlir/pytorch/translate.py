@@ -97,7 +97,7 @@ class Translation:
         return value if isinstance(value, ark.Tensor) else ark.constant(value, out_of(node).dtype)
 
     def add(self, node: Node) -> None:
-        """Translates a node that calls an op. Nodes without tensors as results are ignored."""
+        """Translates a node that calls an op; ignores nodes without tensors as results."""
         if node in self._constants or not gives_tensors(node):
             return
         frames = self._frames(node)
@@ -159,8 +159,8 @@ class Translation:
         if isinstance(out, Out):
             return _input(f"{node.name}", out)
         return tuple(
-            _input(f"{node.name}.{i}", part) if isinstance(part, Out) else part
-            for i, part in enumerate(out)
+            _input(f"{node.name}.{i}", result) if isinstance(result, Out) else result
+            for i, result in enumerate(out)
         )
 
     def _frames(self, node: Node) -> list[Frame]:
@@ -190,8 +190,9 @@ def _input(name: str, out: Out) -> ark.Tensor:
 
 
 def _constant(array: NDArray[Any]) -> Any:
-    """Returns the operand for a constant. Constants of rank zero and of float64 take the dtype of
-    the other operand."""
+    """Returns the operand for a constant.
+
+    Constants of rank zero and of float64 take the dtype of the other operand."""
     if array.ndim == 0:
         return array.item()
     return array if array.dtype == np.float64 else ark.constant(array)
@@ -213,13 +214,13 @@ def _reason(error: ArkError) -> str:
 
 
 def gives_tensors(node: Node) -> bool:
-    """Returns True if all results of a node are tensors; one of several may be None."""
+    """Returns True if all results of a node are tensors; some of several results may be None."""
     value = node.meta.get("val")
     if not isinstance(value, (list, tuple)):
         return hasattr(value, "dtype")
     # A gradient that a graph does not request is None.
-    found = [part for part in value if part is not None]
-    return all(hasattr(part, "dtype") for part in found) and bool(found or not value)
+    found = [result for result in value if result is not None]
+    return all(hasattr(result, "dtype") for result in found) and bool(found or not value)
 
 
 def out_of(node: Node) -> Any:
@@ -229,11 +230,11 @@ def out_of(node: Node) -> Any:
     """
     value = node.meta.get("val")
     if isinstance(value, (list, tuple)):
-        return tuple(_part(item) for item in value)
+        return tuple(_out_or_unavailable(item) for item in value)
     return _out(value)
 
 
-def _part(value: object) -> Out | Unavailable:
+def _out_or_unavailable(value: object) -> Out | Unavailable:
     try:
         return _out(value)
     except UnsupportedError as error:
@@ -262,8 +263,8 @@ def _dtype(value: TorchDType) -> DType:
 def _checked(result: Any, out: Any) -> Any:
     """Returns `result`; raises UnsupportedError if its shape or dtype is not that of torch."""
     if isinstance(out, tuple):
-        parts = zip(result, out, strict=True)
-        return tuple(_checked(r, o) if isinstance(o, Out) else r for r, o in parts)
+        pairs = zip(result, out, strict=True)
+        return tuple(_checked(r, o) if isinstance(o, Out) else r for r, o in pairs)
     if isinstance(result, (Deferred, Unavailable)):
         return result
     if (result.shape, result.dtype) != (out.shape, out.dtype):

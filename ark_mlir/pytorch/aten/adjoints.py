@@ -1,7 +1,7 @@
-"""Gradients by ``ark.gradients`` of an op that is built again.
+"""Gradients of ops by ``ark.gradients``, which a handler applies to an op that it builds again.
 
-The copies of the operands keep the pass from the ops that made the operands. The compiler removes
-what the gradients do not read.
+The operands are copied, so that ``ark.gradients`` does not pass through the ops that created them.
+The compiler removes results that the gradients do not read.
 """
 
 from __future__ import annotations

@@ -87,8 +87,9 @@ class _Convolution:
     ) -> list[ark.Tensor | None]:
         """Returns the gradients of images and filters.
 
-        Those of the images of a convolution are the transposed convolution of the slopes, and the
-        reverse. Those of the filters are the same for both, with images and slopes exchanged.
+        The gradient of the images of a convolution is the transposed convolution of the slopes, and
+        vice versa. The gradient of the filters is the same for both, with images and slopes
+        exchanged.
         """
         plain = replace(self, transposed=False)
         found: list[ark.Tensor | None] = [None, None]
@@ -157,14 +158,16 @@ def _plain(
     return _product(filters, columns, shape, groups)
 
 
-def _columns(parts: Sequence[ark.Tensor], groups: int) -> ark.Tensor:
-    """Returns the elements ``[N, C, ...]`` of windows as ``[N, groups, C / groups * parts,
-    windows]``."""
-    batch, channels, *shape = parts[0].shape
+def _columns(elements: Sequence[ark.Tensor], groups: int) -> ark.Tensor:
+    """Returns elements of windows as ``[N, groups, C / groups * len(elements), windows]``.
+
+    Each of `elements` has the shape ``[N, C, ...]``.
+    """
+    batch, channels, *shape = elements[0].shape
     count = math.prod(shape)
-    flat = [ark.reshape(part, (batch, channels, 1, count)) for part in parts]
+    flat = [ark.reshape(each, (batch, channels, 1, count)) for each in elements]
     stacked = flat[0] if len(flat) == 1 else ark.concat(flat, 2)
-    return ark.reshape(stacked, (batch, groups, channels // groups * len(parts), count))
+    return ark.reshape(stacked, (batch, groups, channels // groups * len(elements), count))
 
 
 def _product(
@@ -218,8 +221,9 @@ def _swapped(filters: ark.Tensor, groups: int) -> ark.Tensor:
 def _tiled(
     images: ark.Tensor, filters: ark.Tensor, shape: Sequence[int], groups: int
 ) -> ark.Tensor:
-    """Returns the transposed convolution whose windows touch and do not overlap: each element of an
-    image becomes a tile of the result."""
+    """Returns the transposed convolution whose windows touch and do not overlap.
+
+    Each element of an image becomes a tile of the result."""
     batch, channels, *extents = images.shape
     _, features, *sizes = filters.shape
     rank, depth = len(sizes), channels // groups

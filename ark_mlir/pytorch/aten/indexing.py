@@ -65,7 +65,7 @@ class Indexed:
 
     Attributes:
         first: the merged dimension.
-        positions: the positions along it, of the shape of all indices together.
+        positions: the positions along the merged dimension, in the shape of all indices together.
         extent: the extent of the merged dimension.
     """
 
@@ -103,8 +103,7 @@ class Indexed:
 
 
 def flat_along(shape: Sequence[int], axis: int, index: ark.Tensor) -> ark.Tensor:
-    """Returns the positions, in a flat tensor of a shape, of elements that `index` selects along an
-    axis."""
+    """Returns the positions of the elements that `index` selects along an axis of a flat tensor."""
     positions = tensor(index, int64)
     strides = _strides(shape)
     grids = np.indices(index.shape, dtype=np.int64)

@@ -117,7 +117,8 @@ def _mixed(shares: ark.Tensor, value: ark.Tensor) -> ark.Tensor:
 
 
 def _shared_heads(key: ark.Tensor, value: ark.Tensor) -> tuple[ark.Tensor, ark.Tensor]:
-    """Returns keys and values before their heads were repeated for groups of query heads, since
+    """Returns keys and values before their heads were repeated for groups of query heads.
+
     ``ark.attention`` does not need the copies."""
     keys, values = _before_repeat(key), _before_repeat(value)
     return (keys, values) if keys.shape[:-1] == values.shape[:-1] else (key, value)
@@ -136,7 +137,7 @@ def _before_repeat(x: ark.Tensor) -> ark.Tensor:
 
 
 def _operand_of(x: ark.Tensor | None, op: str) -> ark.Tensor | None:
-    """Returns the operand of the op that made `x` if that is an `op`, else None."""
+    """Returns the operand of the op that created `x`; None if that op is not an `op`."""
     owner: Any = None if x is None else x.value.owner
     if x is None or getattr(owner, "name", None) != op:
         return None
@@ -176,5 +177,5 @@ def _efficient_attention(
 ) -> Any:
     assert isinstance(out[0], Out)
     mixed = _attention(out[0], q, k, v, attn_bias, dropout_p, is_causal, scale)
-    unused = Unavailable("what gradients of an attention need")
+    unused = Unavailable("values that gradients of an attention need")
     return mixed, unused, unused, unused

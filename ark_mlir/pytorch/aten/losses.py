@@ -84,7 +84,7 @@ def _cross_entropy(
     ignore_index: int = -100,
     label_smoothing: float = 0.0,
 ) -> ark.Tensor:
-    """One op with its own derivative if the loss is a plain mean, else several ops."""
+    """Makes one op with its own derivative if the loss is a plain mean, else several ops."""
     values, classes = tensor(x), tensor(target)
     axis = 1 if values.ndim > 1 else 0
     last = [a for a in range(values.ndim) if a != axis] + [axis]

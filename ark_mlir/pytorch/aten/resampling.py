@@ -20,7 +20,7 @@ _NAMES = {1: "linear1d", 2: "bilinear2d", 3: "trilinear3d"}
 
 
 def _scales(values: Sequence[object], rank: int) -> list[float | None]:
-    """Returns torch's scale of each dimension, None if the sizes determine it."""
+    """Returns torch's scale of each dimension; None if the sizes determine the scale."""
     found: list[object] = []
     for value in values:
         found += value if isinstance(value, (list, tuple)) else [value]

@@ -1,8 +1,8 @@
 """ATen ops that write by index, and sorts.
 
 Sums of rows by index are an op of ark. ark has no op that replaces elements at run-time positions:
-each result compares its position with all indices, so that the work grows with their product; it is
-limited. An index out of range is an error of the run.
+each result compares its position with all indices. The number of comparisons is the product of the
+two counts, and has a limit. An index out of range is an error of the run.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def _index_put(
 def _index_add(
     target: ark.Tensor, indices: Sequence[Operand | None], source: ark.Tensor
 ) -> ark.Tensor:
-    """Adds to the slices that indices select, as the gradient of such a selection does."""
+    """Adds to the slices that indices select, as the gradient of a selection does."""
     plan = Indexed(target.shape, indices)
     merged, positions = plan.merged(target), _checked(plan.positions, plan.extent)
     lead, rest = merged.shape[: plan.first], merged.shape[plan.first + 1 :]
@@ -160,7 +160,7 @@ def _masked_put(
     target: ark.Tensor, axis: int, mask: ark.Tensor, source: ark.Tensor, accumulate: bool
 ) -> ark.Tensor:
     if source.size != 1:
-        raise unsupported("writing by a mask, of a number of values known at run time only")
+        raise unsupported("writing by a mask a number of values that is known only at run time")
     after = target.ndim - axis - mask.ndim
     wide = ark.reshape(mask, (*mask.shape, *(1,) * after))
     value = ark.reshape(source, ())

@@ -32,10 +32,10 @@ RANDOM = (
 # Arguments about the device and layout of memory, which do not affect a program.
 _IGNORED = ("device", "generator", "layout", "memory_format", "non_blocking", "pin_memory")
 
-# Why ops are not in the table, if there is more to say than that they are missing.
+# The reasons why ops are not in the table. Other ops are only missing.
 _REASONS = {"aten.bernoulli.p": "random numbers are those of PyTorch's generator"}
 
-# Why dropout is not translated where no step is counted.
+# The reason why dropout is not translated in programs that count no steps.
 NO_DROPOUT = "dropout draws numbers of PyTorch's generator; module.eval() switches it off"
 
 Handler = Callable[..., Any]
@@ -68,7 +68,7 @@ class Deferred:
 
 @dataclass(frozen=True)
 class Noise:
-    """The source of the random numbers of an op: a seed of its own, and the count of steps."""
+    """The source of the random numbers of an op: its seed, and the count of steps."""
 
     seed: int
     counter: Any

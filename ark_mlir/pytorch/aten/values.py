@@ -25,7 +25,7 @@ __all__ = [
     "Operand", "as_axes", "axis_of", "lower_triangle", "promoted", "shaped", "tensor", "to", "wide",
 ]  # fmt: skip
 
-# In the order of torch's promotion, by category and width; other types are not promoted.
+# The types in the order of torch's promotion, by category and width; others are not promoted.
 _ORDER = (bool_, uint8, int8, int32, int64, fp16, bf16, fp32)
 
 
@@ -61,8 +61,9 @@ def promoted(a: Operand, b: Operand) -> DType:
 
 
 def _kind(value: Operand) -> tuple[int, DType]:
-    """Returns the dtype of an operand, and before it its priority in torch's type promotion: 2 for
-    a tensor with dimensions, 1 for a tensor of rank zero, 0 for a number."""
+    """Returns the priority of an operand in torch's type promotion, and its dtype.
+
+    The priority is 2 for a tensor with dimensions, 1 for a tensor of rank zero, 0 for a number."""
     if isinstance(value, ark.Tensor):
         return (2 if value.ndim else 1), value.dtype
     if isinstance(value, np.ndarray):
@@ -99,7 +100,7 @@ def shaped(x: ark.Tensor, shape: tuple[int, ...]) -> ark.Tensor:
 
 
 def axis_of(axis: int, rank: int) -> int:
-    """Returns an axis that counts from the front; a tensor of rank zero has one axis in torch."""
+    """Returns an axis as an index from the front; a tensor of rank zero has one axis in torch."""
     return axis % max(rank, 1)
 
 
@@ -110,6 +111,6 @@ def lower_triangle(shape: tuple[int, ...], diagonal: int = 0) -> ark.Tensor:
 
 
 def as_axes(axes: int | Sequence[int] | None, rank: int) -> tuple[int, ...]:
-    """Returns axes that count from the front; None and an empty list mean all axes."""
+    """Returns axes as indices from the front; None and an empty list mean all axes."""
     listed = [axes] if isinstance(axes, int) else axes
     return tuple(axis_of(axis, rank) for axis in listed) if listed else tuple(range(rank))

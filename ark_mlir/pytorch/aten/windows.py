@@ -1,4 +1,4 @@
-"""Sliding windows over the last dimensions of a tensor, from which convolutions and pools are made.
+"""Sliding windows over the last dimensions of a tensor, for convolutions and pools.
 
 A window's elements are strided slices of the padded tensor, which are views: element `i` of all
 windows along a dimension is one slice.
@@ -21,7 +21,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Windows:
-    """The windows along one dimension: their size, and the distances between them and within."""
+    """The windows along one dimension: their size, their distance, and the distance of elements."""
 
     size: int
     stride: int = 1
@@ -43,8 +43,9 @@ class Windows:
 
 
 def as_many(value: int | Sequence[int] | None, rank: int, default: int = 1) -> tuple[int, ...]:
-    """Returns a number for each of `rank` dimensions, as torch reads its lists: one number holds
-    for all dimensions, and an empty list or None means `default`."""
+    """Returns a number for each of `rank` dimensions, as torch reads its lists.
+
+    One number applies to all dimensions, and an empty list or None means `default`."""
     listed = [value] if isinstance(value, int) else list(value or ())
     if not listed:
         return (default,) * rank
@@ -93,8 +94,9 @@ def spaced(x: ark.Tensor, axis: int, stride: int) -> ark.Tensor:
 def elements(
     x: ark.Tensor, first: int, windows: Sequence[Windows], counts: Sequence[int]
 ) -> list[ark.Tensor]:
-    """Returns the elements of all windows over the dimensions from `first`: a tensor for each
-    position in a window, in row-major order."""
+    """Returns the elements of all windows over the dimensions from `first`.
+
+    The result has a tensor for each position in a window, in row-major order."""
     slices = [
         [each.element(number, count) for number in range(each.size)]
         for each, count in zip(windows, counts, strict=True)

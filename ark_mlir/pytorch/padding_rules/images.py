@@ -25,7 +25,7 @@ _PER_IMAGE = (
 
 @rule(*_PER_IMAGE)
 def per_image(padder: Padder, target: Any, x: Value, *args: Any, **kwargs: Any) -> Any:
-    """Each image of a batch has a result of its own; only the size of the batch changes."""
+    """Pads ops with a separate result for each image; only the size of the batch may change."""
     others = [v for v in pytree.tree_leaves((args, kwargs)) if isinstance(v, Value)]
     fixed = all(map(is_fixed, x.axes[1:])) and all(value.fixed for value in others)
     if not fixed or not (is_plain(x.axes[0]) or is_fixed(x.axes[0])):

@@ -31,12 +31,12 @@ def broadcast(operands: Iterable[Axes]) -> Axes:
 
 
 def dim_of(dim: int, value: Value) -> int:
-    """Returns a dimension of a tensor, of which a negative one counts from the end."""
+    """Returns a dimension as an index from the front; a negative one counts from the end."""
     return dim % max(1, len(value.axes))
 
 
 def replaced(axes: Axes, dim: int, *new: Axis) -> Axes:
-    """Returns axes with others instead of that of a dimension."""
+    """Returns axes in which other axes replace the axis of a dimension."""
     return (*axes[:dim], *new, *axes[dim + 1 :])
 
 

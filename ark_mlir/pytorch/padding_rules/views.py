@@ -99,7 +99,7 @@ def slice_(
 
 
 def _from_front(bound: Any, size: Any) -> Any:
-    """Returns a bound of a slice that counts from the front."""
+    """Returns a bound of a slice as an index from the front."""
     value = sympy.sympify(bound)
     return sympy.expand(value + size) if value.is_Integer and value < 0 else value
 

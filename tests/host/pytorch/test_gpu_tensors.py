@@ -115,7 +115,7 @@ def toy(cuda: FakeCuda, kernel: bytes) -> Iterator[Renamed]:
 @pytest.fixture
 def part(toy: Renamed) -> Any:
     """A part ``x + w + 0.5`` that runs the toy program."""
-    from ark_mlir.pytorch.part import CompiledPart
+    from ark_mlir.pytorch.subgraph import CompiledSubgraph
 
     graph = torch.fx.Graph()
     x, w = graph.placeholder("x"), graph.placeholder("w")
@@ -123,7 +123,7 @@ def part(toy: Renamed) -> Any:
     y.meta["val"] = torch.empty(128)
     graph.output(y)
     module = torch.fx.GraphModule({}, graph)
-    return CompiledPart(toy, module, ["input", "parameter"], HOST)  # type: ignore[arg-type]
+    return CompiledSubgraph(toy, module, ["input", "parameter"], HOST)  # type: ignore[arg-type]
 
 
 def assert_added(got: Any, x: Any, w: Any) -> None:

@@ -1,4 +1,4 @@
-"""A compiled part of a graph, which replaces a submodule."""
+"""A compiled subgraph, which replaces a submodule of a graph."""
 
 # pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownParameterType=false
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
@@ -21,17 +21,18 @@ from .translate import Node, Translation, out_of, refusal
 if TYPE_CHECKING:
     from ..runtime import Executable
 
-__all__ = ["CompiledPart", "Role", "build_program"]
+__all__ = ["CompiledSubgraph", "Role", "build_program"]
 
 
-_SHARED = -1  # instead of a number of writes: the kernel reads the memory of the tensor itself
+# Replaces a number of writes if the kernel reads the memory of the tensor itself.
+_SHARED = -1
 
-# The role of an argument of a part: "input", "parameter", or a constant tensor.
+# The role of an argument of a subgraph: "input", "parameter", or a constant tensor.
 Role = str | torch.Tensor
 
 
-def build_program(part: torch.fx.GraphModule, name: str, roles: Sequence[Role]) -> ark.Program:
-    """Builds the program of a part.
+def build_program(subgraph: torch.fx.GraphModule, name: str, roles: Sequence[Role]) -> ark.Program:
+    """Builds the program of a subgraph.
 
     Args:
         roles: the role of each argument: ``"input"``, ``"parameter"``, or a constant tensor.
@@ -40,7 +41,7 @@ def build_program(part: torch.fx.GraphModule, name: str, roles: Sequence[Role]) 
     """
     from .folding import Constants
 
-    nodes = list(part.graph.nodes)
+    nodes = list(subgraph.graph.nodes)
     placeholders = [node for node in nodes if node.op == "placeholder"]
     known = zip(placeholders, roles, strict=True)
     constants = Constants({n: role for n, role in known if isinstance(role, torch.Tensor)})
@@ -66,20 +67,20 @@ def _results(output: Node) -> Sequence[Node]:
     return value if isinstance(value, (list, tuple)) else (value,)
 
 
-class CompiledPart(torch.nn.Module):
-    """A module that calls an executable in place of a part of the graph.
+class CompiledSubgraph(torch.nn.Module):
+    """A module that calls an executable in place of a subgraph of the graph.
 
     Parameters are bound in place at the first call, and again if a call passes other tensors or if
-    ``tensor.data`` was replaced. A run sees what an optimizer has written to a parameter since; if
-    the parameter was copied, because of its layout, it is bound again. Results have the strides of
-    PyTorch's results, on which later ops may rely. On a GPU, inputs and results stay there, and a
-    run is ordered with PyTorch's current stream.
+    ``tensor.data`` was replaced. A run sees later writes of an optimizer to a parameter. A
+    parameter that was copied, because of its layout, is bound again after a write. Results have the
+    strides of PyTorch's results, on which later ops may rely. On a GPU, inputs and results stay
+    there, and a run is ordered with PyTorch's current stream.
     """
 
     def __init__(
         self,
         executable: Executable,
-        part: torch.fx.GraphModule,
+        subgraph: torch.fx.GraphModule,
         roles: Sequence[Role],
         device: torch.device,
     ) -> None:
@@ -87,17 +88,17 @@ class CompiledPart(torch.nn.Module):
         self._executable = executable
         self._device = device
         self._lock = threading.Lock()
-        names = [node.name for node in part.graph.nodes if node.op == "placeholder"]
+        names = [node.name for node in subgraph.graph.nodes if node.op == "placeholder"]
         self._inputs = [(i, names[i]) for i, role in enumerate(roles) if role == "input"]
         self._bound_once = [(i, names[i]) for i, role in enumerate(roles) if role == "parameter"]
         # For each name an alias of the tensor, and the number of writes to it if a copy was bound.
         self._bound: dict[str, tuple[torch.Tensor, int | None]] = {}
-        output = list(part.graph.nodes)[-1]
+        output = list(subgraph.graph.nodes)[-1]
         self._single = not isinstance(output.args[0], (list, tuple))
         self._strides = [_strides(node.meta["val"]) for node in _results(output)]
 
     def forward(self, *arguments: torch.Tensor) -> Any:
-        """Runs the part and returns its results."""
+        """Runs the subgraph and returns its results."""
         inputs = {name: self._ready(arguments[i].detach()) for i, name in self._inputs}
         with self._lock:  # another thread may pass other parameters
             self._bind(arguments)
@@ -109,11 +110,11 @@ class CompiledPart(torch.nn.Module):
         return results[0] if self._single else results
 
     def check(self) -> None:
-        """Raises the error of the last replay of a CUDA graph with this part."""
+        """Raises the error of the last replay of a CUDA graph with this subgraph."""
         self._executable.check()
 
     def _ready(self, tensor: torch.Tensor) -> torch.Tensor:
-        """Returns a tensor that the kernel can read in place; on the host, a run copies itself."""
+        """Returns a tensor that the kernel can read in place; on the host, a run makes the copy."""
         if not tensor.is_cuda or is_readable(tensor):
             return tensor
         return tensor.clone(memory_format=torch.contiguous_format)
@@ -131,7 +132,7 @@ class CompiledPart(torch.nn.Module):
             self._bound[name] = tensor.detach(), _SHARED if shared else _version(tensor)
 
     def _is_shared(self, name: str, tensor: torch.Tensor, ready: torch.Tensor) -> bool:
-        """Returns True if the kernel reads the memory of `tensor`, and not that of a copy."""
+        """Returns True if the kernel reads the memory of `tensor`, and not a copy."""
         if ready.is_cuda:
             return ready.data_ptr() == tensor.data_ptr()
         buffers = self._executable.bundle.manifest.parameters
@@ -139,8 +140,9 @@ class CompiledPart(torch.nn.Module):
         return tensor.is_contiguous() and tensor.data_ptr() % alignment == 0
 
     def _differs(self, name: str, tensor: torch.Tensor) -> bool:
-        """Returns True if a tensor is not the one that was bound, or if a copy of it was bound, and
-        it was written to since."""
+        """Returns True if a tensor must be bound again.
+
+        This holds if another tensor was bound, or after a write to a tensor that was copied."""
         if name not in self._bound:
             return True
         bound, version = self._bound[name]
@@ -151,7 +153,8 @@ class CompiledPart(torch.nn.Module):
 
 
 def _version(tensor: torch.Tensor) -> int | None:
-    """Returns the number of writes to a tensor; None for inference tensors, which do not count."""
+    """Returns the number of writes to a tensor; None for inference tensors, which do not count
+    writes."""
     return None if tensor.is_inference() else tensor._version
 
 
@@ -166,7 +169,7 @@ def _like(value: Any, strides: tuple[int, ...] | None, device: torch.device) -> 
     tensor = tensor.to(device)
     if strides is None:
         return tensor
-    # Along an expanded dimension, all elements are one.
+    # Along an expanded dimension, all indices have the same element.
     once = tensor[tuple(slice(0, 1) if stride == 0 else slice(None) for stride in strides)]
     result = torch.empty_strided(once.shape, strides, dtype=tensor.dtype, device=tensor.device)
     return result.copy_(once).expand(tensor.shape)
