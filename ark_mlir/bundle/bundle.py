@@ -25,8 +25,8 @@ class Bundle:
         manifest: buffers, tasks, semaphores and target.
         sections: read-only bytes by section name.
         tables: the schedule.
-        where: the path of the file; a bundle that was not read from a file has another text, which
-            error messages show in its place.
+        where: the path of the file. For a bundle that was not read from a file, the text that error
+            messages show in place of a path.
         signature: the signer of the file; None if the file is not signed or there is no file.
 
     Example:
@@ -73,8 +73,9 @@ class Bundle:
 
     @property
     def mlir(self) -> str | None:
-        """The program at the stage `synchronization` as MLIR text, or None if the bundle has no
-        section `mlir`.
+        """The program at the stage `synchronization` as MLIR text.
+
+        None if the bundle has no section `mlir`.
 
         Raises BundleError if the section is not valid UTF-8.
         """

@@ -1,4 +1,4 @@
-"""Footprints: which bytes a vCTA touches through each operand of its task."""
+"""Footprints: the regions of the operands of a task that each vCTA accesses."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ _MAX_DEPTH = 32
 # Largest factor and divisor: the product with a grid index fits into 64 bits.
 _MAX_FACTOR = 1 << 40
 _MAX_INDEX = 1 << 31
-# Expressions that are not linear are evaluated for every vCTA of the grid, up to this number.
+# Expressions that are not linear are evaluated for every vCTA of the grid, up to this number of
+# vCTAs.
 _MAX_VCTAS = 1 << 22
 # Limit of the steps for the expressions of one file, which take about a second to evaluate. An
 # operator takes one step per element of its result, and a constant number of steps for the call.
@@ -81,8 +82,9 @@ class Operand:
         return (last + 1) * self.dtype.itemsize
 
     def as_json(self) -> dict[str, Any]:
-        """Returns the object that `parse_operand` reads, without the values that a dense layout
-        implies."""
+        """Returns the object that `parse_operand` reads.
+
+        The object lacks the values that a dense layout implies."""
         result: dict[str, Any] = {
             "access": self.access,
             "dtype": self.dtype.name,
@@ -157,7 +159,7 @@ def parse_operand(node: Node) -> Operand:
         sizes=_integers(node["sizes"], len(shape), 1),
     )  # fmt: skip
     if len(operand.offsets) != len(shape):
-        raise node["offsets"].error(f"{len(operand.offsets)} for {len(shape)} dimensions")
+        raise node["offsets"].error(f"{len(operand.offsets)} offsets for {len(shape)} dimensions")
     if operand.span > MAX_BYTES:
         raise node.error(f"spans {operand.span} bytes; the limit is {MAX_BYTES}")
     return operand
@@ -166,7 +168,7 @@ def parse_operand(node: Node) -> Operand:
 def _integers(node: Node, count: int, low: int) -> tuple[int, ...]:
     numbers = node.each(lambda item: item.integer(low, MAX_BYTES))
     if len(numbers) != count:
-        raise node.error(f"{len(numbers)} for {count} dimensions")
+        raise node.error(f"{len(numbers)} numbers for {count} dimensions")
     return numbers
 
 
@@ -285,8 +287,9 @@ def _count_operators(expression: Expression) -> int:
 
 
 def _bounds(offset: Expression, grid: tuple[int, ...]) -> tuple[int, int] | None:
-    """Returns the least and the greatest value over a grid, or None if they cannot be computed
-    within the limits."""
+    """Returns the least and the greatest value over a grid.
+
+    Returns None if the values cannot be computed within the limits."""
     linear = _linear(offset)
     if linear is not None:
         low = high = linear.pop("", 0)
@@ -305,8 +308,9 @@ def _bounds(offset: Expression, grid: tuple[int, ...]) -> tuple[int, int] | None
 
 
 def _linear(expression: Expression) -> dict[str, int] | None:
-    """Returns the factors of the grid indices, with the constant under the key ``""``, or None if
-    the expression is not linear."""
+    """Returns the factors of the grid indices, with the constant under the key ``""``.
+
+    Returns None if the expression is not linear."""
     if isinstance(expression, int):
         return {"": expression}
     if isinstance(expression, str):

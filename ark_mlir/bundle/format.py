@@ -76,28 +76,28 @@ class Header:
         """
         if len(data) < HEADER_SIZE:
             raise BundleError(
-                f"header: the file has {len(data)} bytes, a bundle at least {HEADER_SIZE}",
+                f"header: the file has {len(data)} bytes; a bundle has at least {HEADER_SIZE}",
                 location=where,
             )
         magic, version, flags, manifest_size, file_size, digest = _HEADER.unpack(data[:HEADER_SIZE])
         problem = None
         if magic != MAGIC:
-            problem = f"magic is {magic!r}: this is not a bundle"
+            problem = f"the file begins with {magic!r}: it is not a bundle"
         elif version != VERSION:
             problem = (
                 f"format version is {version}; this ark reads version {VERSION}: "
                 "compile the program again"
             )
         elif flags & ~_SIGNED:
-            problem = f"flags are {flags:#x}; this ark knows {_SIGNED:#x}"
+            problem = f"flags are {flags:#x}; this ark knows only {_SIGNED:#x}"
         elif manifest_size > MAX_MANIFEST:
-            problem = f"manifest of {manifest_size} bytes; the limit is {MAX_MANIFEST}"
+            problem = f"the manifest has {manifest_size} bytes; the limit is {MAX_MANIFEST}"
         elif file_size != actual_size:
             problem = f"the file has {actual_size} bytes instead of {file_size}: " + (
                 "it is truncated" if actual_size < file_size else "bytes were appended"
             )
         elif HEADER_SIZE + manifest_size + (TRAILER_SIZE if flags else 0) > file_size:
-            problem = f"manifest of {manifest_size} bytes does not fit into {file_size}"
+            problem = f"the manifest of {manifest_size} bytes does not fit into {file_size} bytes"
         if problem is not None:
             raise BundleError(f"header: {problem}", location=where)
         return cls(manifest_size, file_size, digest, bool(flags))

@@ -119,8 +119,9 @@ class Value:
 
 @dataclass(frozen=True)
 class Semaphore:
-    """A semaphore: `arrivals` is its number of signals per iteration, `handoff` its kind of
-    hand-off."""
+    """A semaphore.
+
+    `arrivals` is the number of its signals per iteration, and `handoff` the kind of hand-off."""
 
     name: str
     arrivals: int
@@ -142,10 +143,10 @@ class Manifest:
     """All contents of a bundle except its sections.
 
     `sections` is None in a program that was just compiled: only a file has offsets.
-    `ranks` is the number of ranks, which share the SMs equally, in order. If there are several, the
-    names of buffers and tasks begin with the rank: ``rank0/x``.
-    `packets` is the size of the buffer of task packets, in bytes. Its slot follows that of
-    the last buffer, and the runtime zeroes it together with the semaphores.
+    `ranks` is the number of ranks, which share the SMs equally, in order. If there are several
+    ranks, the names of buffers and tasks begin with the rank: ``rank0/x``.
+    `packets` is the size of the buffer of task packets, in bytes. Its slot follows the slot of the
+    last buffer, and the runtime zeroes it together with the semaphores.
     `intermediates` are the values in the arena and in the task packets.
     """
 
@@ -221,7 +222,7 @@ class Manifest:
 
     @property
     def shares_device(self) -> bool:
-        """Returns True if all ranks were compiled for a share of one GPU each."""
+        """Returns True if each rank was compiled for a share of one GPU."""
         return self.options.get("shares_device") is True
 
     @property

@@ -89,7 +89,7 @@ def _manifest(node: Node) -> Manifest:
         raise node["buffers"].error(f"more than {MAX_SLOTS - 1} buffers")
     intermediates = node["intermediates"].each(_intermediate)
     if len(intermediates) > MAX_INTERMEDIATES:
-        raise node["intermediates"].error(f"more than {MAX_INTERMEDIATES}")
+        raise node["intermediates"].error(f"more than {MAX_INTERMEDIATES} intermediates")
     _check_names(node["buffers"], buffers)
     bodies = node["bodies"].each(_body)
     target = _target(node["target"])
@@ -126,7 +126,7 @@ def _target(node: Node) -> Target:
 
 def _packets(node: Node, target: Target) -> int:
     if not backend_info(target.backend).has_task_packets:
-        raise node.error(f"a kernel for {target.backend} has no packets")
+        raise node.error(f"a kernel for {target.backend} cannot have packets")
     return node.integer(1, MAX_BYTES)
 
 
@@ -153,10 +153,10 @@ def _buffer(node: Node, slot: int) -> Buffer:
         raise node["shape"].error(f"{size} bytes; the limit is {MAX_BYTES}")
     if node["bytes"].integer() != size:
         raise node["bytes"].error(
-            f"{node['bytes'].value}, but {list(shape)} of {dtype} take {size} bytes"
+            f"{node['bytes'].value}, but shape {list(shape)} of {dtype} takes {size} bytes"
         )
     if kind == "scalar" and (math.prod(shape) != 1 or not dtype.is_integer):
-        raise node.error(f"a scalar is one integer, not {list(shape)} of {dtype}")
+        raise node.error(f"a scalar is one integer, not shape {list(shape)} of {dtype}")
     return Buffer(
         name=node["name"].text(),
         kind=kind,
@@ -221,7 +221,7 @@ def _ranks(node: Node, target: Target, buffers: Iterable[Buffer]) -> int:
         raise node.error(f"{target.sms} SMs cannot be shared equally by {ranks} ranks")
     for buffer in buffers:
         if buffer.kind != "constant" and not _names_rank(buffer.name, ranks):
-            raise node.error(f"the name of {buffer.kind} {shorten(buffer.name)} names no rank")
+            raise node.error(f"the name of {buffer.kind} {shorten(buffer.name)} has no rank")
     return ranks
 
 

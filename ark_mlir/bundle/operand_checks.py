@@ -99,8 +99,9 @@ def _check_lifetimes(manifest: Manifest, where: str) -> None:
 
 
 def _check_footprints(manifest: Manifest, where: str) -> None:
-    """Raises BundleError unless every task has a footprint of its body that fits its grid, and a
-    value for each operand."""
+    """Raises BundleError unless every task has a footprint of its body and a value per operand.
+
+    The footprint must fit the grid of the task."""
     seen: set[tuple[int, int, tuple[int, ...]]] = set()
     steps = Steps()
     for number, task in enumerate(manifest.tasks):
@@ -108,7 +109,8 @@ def _check_footprints(manifest: Manifest, where: str) -> None:
         footprint = manifest.footprint(task)
         if len(task.values) != len(footprint):
             raise BundleError(
-                f"{path}.values: {len(task.values)} for {len(footprint)} operands", location=where
+                f"{path}.values: {len(task.values)} values for {len(footprint)} operands",
+                location=where,
             )
         if any(value >= len(manifest.values) for value in task.values):
             raise BundleError(

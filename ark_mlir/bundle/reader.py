@@ -30,7 +30,7 @@ from .signatures import (
 def read_bundle(
     path: str | os.PathLike[str], *, from_cache: bool = False, made_here: bool = False
 ) -> Bundle:
-    """Returns the bundle in a file after checks of layout, hashes, manifest and all table entries.
+    """Returns the bundle in a file, after it has checked layout, hashes, manifest and all tables.
 
     Runs no code of the bundle. If ``ARK_TRUSTED_KEYS`` is set, one of these keys must have signed
     the file. Otherwise a signature is optional, but a signature that is present must be valid.

@@ -84,8 +84,8 @@ def check_signature(
     Args:
         data: the whole file.
         header: the header of the file; only its flag `signed` is used.
-        trusted: the keys of which one must have signed the file; None accepts any key, and also a
-            file without a signature.
+        trusted: keys; one of them must have signed the file. None accepts any key, and also a file
+            without a signature.
         where: the name of the file in messages.
 
     Raises:
@@ -202,7 +202,7 @@ def _key_files(path: Path) -> Iterator[Path]:
 
 
 def _checked(path: Path) -> bool:
-    """Returns True if a path is a folder; raises InvalidUsageError if others can write it."""
+    """Returns True if a path is a folder; raises InvalidUsageError if other users can write it."""
     try:
         reason = find_weakness(path)
         status = path.stat()
@@ -220,8 +220,9 @@ def _checked(path: Path) -> bool:
 
 
 def _public_keys(file: Path) -> Iterator[bytes]:
-    """Yields the keys in a file: PEM, or one key of 32 bytes in base64 per line; ``#`` begins a
-    comment."""
+    """Yields the keys in a file.
+
+    The file is PEM, or has one key of 32 bytes in base64 per line; ``#`` begins a comment."""
     try:
         if file.stat().st_size > _MAX_KEY_FILE:
             raise _no_key(file)

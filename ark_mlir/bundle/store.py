@@ -46,8 +46,8 @@ class Usage:
     Attributes:
         entries: number of bundles in the folder.
         bytes: total size of the bundles.
-        hits, misses: number of look-ups that found a bundle, and of those that did not, since the
-            folder was created.
+        hits, misses: number of look-ups that found a bundle, and of look-ups that found none, since
+            the folder was created.
     """
 
     entries: int
@@ -68,8 +68,8 @@ class _Entry:
 class BundleStore:
     """The bundles in `folder`, of `limit` bytes at most.
 
-    No method raises an error because of the folder: if the folder cannot be read or written, `load`
-    finds nothing, `save` stores nothing, and one warning per process states the reason.
+    If the folder cannot be read or written, no method raises an error: `load` returns None, `save`
+    stores nothing, and one warning per process states the reason.
 
     Example:
         >>> store = BundleStore(Path("cache"), limit=1 << 30)
@@ -163,8 +163,9 @@ class BundleStore:
         return bundle
 
     def _without_key(self, bundle: Bundle, key: str) -> Bundle:
-        """Returns the bundle without the option that holds its key; raises BundleError if the entry
-        was saved under another key."""
+        """Returns the bundle without the option that holds its key.
+
+        Raises BundleError if the entry was saved under another key."""
         options = dict(bundle.manifest.options)
         if options.pop(_KEY_OPTION, None) != key:
             raise BundleError("it was made for another key, and renamed")
@@ -246,8 +247,9 @@ class BundleStore:
 
 
 def default_store() -> BundleStore | None:
-    """Returns the cache in ``ARK_CACHE_DIR``, or else in the user's cache folder; None if the user
-    has no home folder."""
+    """Returns the cache in ``ARK_CACHE_DIR``, or else in the user's cache folder.
+
+    Returns None if the user has no home folder."""
     folder = knobs.CACHE_DIR.get()
     if folder is not None:
         return BundleStore(Path(folder), knobs.CACHE_SIZE.get())

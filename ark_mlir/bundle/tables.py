@@ -101,8 +101,10 @@ _SHAPES: dict[str, tuple[str, int]] = {
 
 
 def parse_tables(manifest: Manifest, sections: Mapping[str, memoryview], where: str) -> Tables:
-    """Returns the tables of a bundle; raises BundleError if an entry is out of range, or if entries
-    contradict each other or the manifest."""
+    """Returns the tables of a bundle.
+
+    Raises BundleError if an entry is out of range, or if entries contradict each other or the
+    manifest."""
     arrays = {name: _array(name, sections[name], where) for name in _SHAPES}
     tables = Tables(**arrays)
     check_declarations(manifest, where)
@@ -122,7 +124,7 @@ def _array(name: str, data: memoryview, where: str) -> NDArray[Any]:
     entry = np.dtype(dtype).itemsize * columns
     if data.nbytes % entry:
         raise BundleError(
-            f"section {name}: {data.nbytes} bytes are not a multiple of an entry of {entry}",
+            f"section {name}: {data.nbytes} bytes are not a multiple of {entry} (an entry)",
             location=where,
         )
     array = np.ndarray((data.nbytes // entry, columns), dtype, data)
@@ -150,7 +152,7 @@ class _Checks:
         count = len(self._tables.instructions)
         if not 0 < len(lanes) <= MAX_LANES:
             raise BundleError(
-                f"lanes: there are {len(lanes)}; between 1 and {MAX_LANES} are possible",
+                f"lanes: there are {len(lanes)} lanes; the limits are 1 and {MAX_LANES}",
                 location=self._where,
             )
         sms = self._manifest.target.sms
@@ -285,8 +287,9 @@ class _Checks:
         return waits & (bad_from[begins] != bad_from[ends])
 
     def _has_other_packets(self) -> NDArray[np.bool_]:
-        """Returns the mask of waits whose packets begin at another entry than the packets of the
-        semaphore's first wait."""
+        """Returns the mask of waits for other packets than an earlier wait for the same semaphore.
+
+        The first entries of the packets are compared."""
         entries = self._tables.instructions
         waits = np.flatnonzero((entries[:, 0] == Opcode.WAIT) & (entries[:, 3] != 0))
         _, first, groups = np.unique(entries[waits, 1], return_index=True, return_inverse=True)
@@ -329,8 +332,9 @@ class _Checks:
         )
 
     def arrivals(self) -> None:
-        """Checks that each wait waits for all arrivals of its semaphore: with fewer, the wait of a
-        later iteration could pass too early."""
+        """Checks that each wait waits for all arrivals of its semaphore.
+
+        A wait for fewer arrivals could end too early in a later iteration."""
         entries = self._tables.instructions
         semaphores = len(self._manifest.semaphores)
         signals = np.bincount(entries[self._tables.signals, 1], minlength=max(semaphores, 1))
@@ -353,7 +357,7 @@ class _Checks:
             raise BundleError(
                 f"timeline: {len(timeline)} entries for {count} instructions", location=self._where
             )
-        # The sum of two such times fits into 64 bits.
+        # The sum of two times up to this limit fits into 64 bits.
         limit = 1 << 60
         outside = (timeline < 0) | (timeline > limit)
         self._refuse("timeline", outside[:, 0] | outside[:, 1], "not a time in ns")

@@ -43,7 +43,7 @@ def test_a_program_without_packets_has_no_packet_size() -> None:
         ({"offset": 64}, "outside the buffer"),
         ({"offset": 60}, "leaves its value"),
         ({"offset": -4}, "begin: -4 is not in"),
-        ({"backend": "cpu"}, "packets: a kernel for cpu has no packets"),
+        ({"backend": "cpu"}, "packets: a kernel for cpu cannot have packets"),
         ({"packets": -1}, "-1 is not in"),
         ({"packets": 1 << 62}, "is not in"),
         ({"packets": "64"}, "expected an integer"),

@@ -91,7 +91,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "overflow": (lambda m: m["buffers"][0].update(shape=[1 << 33, 1 << 33], bytes=0), "the limit"),
     "wrap-to-right": (lambda m: m["buffers"][0].update(shape=[(1 << 62) + 32]), r"shape\[0\]"),
     "rank": (lambda m: m["buffers"][0].update(shape=[1] * 33, bytes=4), "rank 33"),
-    "bytes": (lambda m: m["buffers"][0].update(bytes=60), "take 128 bytes"),
+    "bytes": (lambda m: m["buffers"][0].update(bytes=60), "takes 128 bytes"),
     "twice": (lambda m: m["buffers"][1].update(name="x"), "two buffers have the name 'x'"),
     "max-on-input": (lambda m: m["buffers"][0].update(max=3), "unknown key 'max'"),
     "max-range": (lambda m: m["buffers"][3].update(max=1 << 31), "max"),
@@ -214,5 +214,5 @@ def test_ranks(owner: str) -> None:
     assert time.process_time() - begin < 2
     manifest["target"]["sms"] = manifest["ranks"] = 2
     manifest["buffers"][0]["name"] = f"{owner}/x"
-    with pytest.raises(BundleError, match=r"the name of input .* names no rank"):
+    with pytest.raises(BundleError, match=r"the name of input .* has no rank"):
         Bundle.from_parts(manifest, sections)
