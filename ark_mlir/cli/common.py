@@ -59,7 +59,7 @@ def name_value(text: str) -> tuple[str, str]:
 def setting(text: str) -> tuple[str, Any]:
     """Splits ``name=value``, for argparse; the value is a number, true, false, none or a word.
 
-    The value of ``tile`` is a dict: ``tile=fc1:32x64,fc2:8x8``.
+    The value of ``tile`` becomes a dict: ``tile=fc1:32x64,fc2:8x8``.
     """
     name, value = name_value(text)
     if name == "tile":
@@ -181,7 +181,7 @@ _OTHER_FILES = {
 
 
 def _check_kind(source: Path) -> None:
-    """Raises InvalidUsageError for a file that is known to be no MLIR text."""
+    """Raises InvalidUsageError for a file whose name shows that it is not MLIR text."""
     if source.is_file() and (problem := _OTHER_FILES.get(source.suffix.lower())):
         raise InvalidUsageError(problem, location=str(source))
 
@@ -288,7 +288,9 @@ def read_array(path: str, buffer: Buffer | None) -> NDArray[Any]:
             f"cannot be read: {error.strerror or error}", location=path
         ) from None
     except (ValueError, EOFError) as error:
-        raise InvalidUsageError(f"is not a .npy file: {error}", location=path) from None
+        # The message of numpy recommends to load pickled objects, which may run code.
+        reason = "" if "pickle" in str(error) else f": {error}"
+        raise InvalidUsageError(f"is not a .npy file{reason}", location=path) from None
     if not isinstance(array, np.ndarray):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidUsageError("holds several arrays; pass a .npy file", location=path)
     # .npy files cannot name bfloat16 and the 8-bit floats: numpy reads them as raw bytes.
@@ -325,8 +327,8 @@ def bind_parameters(executable: Executable, options: argparse.Namespace) -> None
 def _without_surplus(path: str, buffers: Mapping[str, Buffer]) -> Sources:
     """Returns the tensors of a file.
 
-    If the file belongs to a model folder, tensors that are no parameters of the program are left
-    out: such files often have weights for tasks that the program does not compute.
+    If the file belongs to a model folder, tensors that are not parameters of the program are left
+    out: such files often have weights for outputs that the program does not compute.
     """
     from ..runtime.arrays.binding import read_sources
 

@@ -27,7 +27,7 @@ class Finding:
 
     Attributes:
         target: the name of the target.
-        good: False if something failed that should work on this machine.
+        good: False if a check failed that should succeed on this machine.
         text: a description of the check, or of the failure.
     """
 

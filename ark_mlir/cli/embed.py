@@ -13,7 +13,8 @@ from ..errors import InvalidUsageError, UnsupportedError
 from ..progress import Progress
 from .common import Commands, add_command, add_compile_options, import_models, load_model, unique
 
-# Programs have lengths that are multiples of this, so that similar texts find them in the cache.
+# The lengths of programs are multiples of this number, so that texts of similar lengths use the
+# same program in the cache.
 _STEP = 32
 _BATCH = 8
 
@@ -72,7 +73,7 @@ def run(options: argparse.Namespace) -> int:
     if options.bundle is not None:
         given = [f"--set {name}" for name in settings] + ["--target"] * bool(options.target)
         if given:
-            raise InvalidUsageError(f"{given[0]} cannot be used with a bundle, which is compiled")
+            raise InvalidUsageError(f"{given[0]} cannot be used with a bundle: it is compiled")
     texts = _texts(options)
     files = EmbeddingFiles.read(options.folder)
     prefix = files.prefix(options.prompt_name)
@@ -128,7 +129,7 @@ def _positions(folder: str, ignore: str) -> int | None:
 def _load(
     options: argparse.Namespace, settings: dict[str, Any], longest: int, most: int | None
 ) -> Any:
-    """Returns the compiled model, with a length for the longest text."""
+    """Returns the compiled model, with a length that fits the longest text."""
     chosen: dict[str, Any] = {}
     if options.bundle is not None:
         from ..models import load_compiled

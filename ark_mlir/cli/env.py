@@ -194,7 +194,7 @@ def _devices(folder: str, pattern: str) -> str:
 
 
 def _sharing() -> str:
-    """Returns how processes share memory of GPUs; this loads the driver."""
+    """Returns the way in which processes share memory of GPUs; loads the driver."""
     from ..distributed.gpu_memory import find_sharing
 
     return find_sharing()

@@ -99,7 +99,7 @@ def run(options: argparse.Namespace) -> int:
         known = [buffer.name for buffer in executable.outputs]
         if unknown := [name for name in outputs if name not in known]:
             raise InvalidUsageError(
-                f"there is no output {unknown[0]!r}; there are {', '.join(known)}",
+                f"there is no output {unknown[0]!r}; the outputs are {', '.join(known)}",
                 location=options.bundle,
             )
         inputs = read_inputs(executable, options)

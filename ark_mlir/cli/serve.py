@@ -95,7 +95,7 @@ def _load(options: argparse.Namespace) -> Any:
             return load_compiled(options.folder, options.bundle, devices=options.devices)
     from ..models.config import read_config
 
-    # Encoders have no option for sampling, decoders sample unless a request has temperature 0.
+    # Encoders have no option for sampling. Decoders sample unless a request has temperature 0.
     kind = read_config(options.folder).word("model_type")
     model, chosen = load_model(options.folder, _with_sampling(kind, settings))
     if options.devices is not None:

@@ -38,7 +38,7 @@ def add(commands: Commands) -> None:
         "--topology",
         metavar="FILE",
         required=True,
-        help="topology in JSON, or one that ark has: h200, h200x8",
+        help="topology: a JSON file, or one of h200, h200x8",
     )
     parser.add_argument(
         "--world",
@@ -50,7 +50,10 @@ def add(commands: Commands) -> None:
         "--costs", metavar="COSTS", help="measured times of tasks, a file of `ark profile`"
     )
     parser.add_argument(
-        "--measured", metavar="MICROSECONDS", type=float, help="print the prediction's error, too"
+        "--measured",
+        metavar="MICROSECONDS",
+        type=float,
+        help="measured time, with which the prediction is compared",
     )
     parser.add_argument("-o", "--output", metavar="OUT.html", help="write the timeline as a page")
     parser.add_argument("--program", metavar="NAME", help="the program, if a model has several")
@@ -67,8 +70,7 @@ def run(options: argparse.Namespace) -> int:
     costs = None if options.costs is None else Costs.read(options.costs)
     if options.world is not None and options.world > topology.gpus:
         raise InvalidUsageError(
-            f"--world {options.world} is above the {topology.gpus} GPUs of topology "
-            f"{topology.name!r}"
+            f"--world {options.world}: topology {topology.name!r} has only {topology.gpus} GPUs"
         )
     bundle = open_world(options)
     prediction = simulate(

@@ -29,9 +29,12 @@ def add(commands: Commands) -> None:
     )
     parser.add_argument("--resume", action="store_true", help="resume the training in FOLDER")
     parser.add_argument(
-        "--steps", metavar="N", type=count, help="number of steps in all (default: that of CONFIG)"
+        "--steps",
+        metavar="N",
+        type=count,
+        help="total number of steps (default: the number in CONFIG)",
     )
-    parser.add_argument("--target", metavar="T", help="target (default: that of CONFIG)")
+    parser.add_argument("--target", metavar="T", help="target (default: the target in CONFIG)")
     parser.add_argument("--plot", metavar="OUT.html", help="write the curve of the loss as a page")
 
 

@@ -33,12 +33,12 @@ def warn_unless_proven(module: ir.Operation, options: CompileOptions, stacklevel
     Args:
         module: the module to compile.
         options: the options of the compilation.
-        stacklevel: the position of the user's call: 2 for the caller of this function's caller.
+        stacklevel: the number of frames up to the user's call; 2 is the caller of the caller.
     """
     if not options.verify:
         reason = (
-            "verify=False: the schedule is not proven; if it is wrong, a run hangs or gives wrong "
-            "results"
+            "verify=False: the schedule is not proven; a wrong schedule hangs or computes wrong "
+            "values"
         )
     elif not _has_tasks(module):
         reason = (

@@ -59,7 +59,7 @@ class Slot:
 def find_slot(
     module: ir.Operation, machine: Target, backend: Backend, options: CompileOptions
 ) -> Slot | None:
-    """Returns the file of the bundle of `module` in the cache, None if the cache is not used.
+    """Returns the file of the bundle of `module` in the cache; None if the cache is not used.
 
     A compilation that dumps its stages does not use the cache.
     """
@@ -102,8 +102,9 @@ def program_key(
 
 
 def bundle_options(options: CompileOptions) -> dict[str, Any]:
-    """Returns the options that change the bundle: all without ``changes_bundle: False`` in their
-    field's metadata."""
+    """Returns the options that change the bundle.
+
+    The metadata of the other fields has ``changes_bundle: False``."""
     chosen: dict[str, Any] = {
         item.name: getattr(options, item.name)
         for item in fields(options)
@@ -111,7 +112,7 @@ def bundle_options(options: CompileOptions) -> dict[str, Any]:
     }
     # The order of a dict's items has no effect on the bundle.
     chosen["tile"] = sorted(options.tile.items())
-    # The ordinals of the GPUs do not change the bundle, but it matters whether ranks share a GPU.
+    # The ordinals of the GPUs do not change the bundle. Ranks that share a GPU do.
     chosen["one_device"] = options.devices is not None and len(options.devices) == 1
     return dict(sorted(chosen.items()))
 

@@ -105,5 +105,7 @@ def _name_devices(
     if devices is None:
         return target, options
     if options.devices is not None:
-        raise InvalidUsageError(f"target {name!r} names GPUs, and so does the option devices")
+        raise InvalidUsageError(
+            f"target {name!r} and the option devices both name GPUs; omit one of them"
+        )
     return machine, replace(options, devices=devices)

@@ -38,7 +38,7 @@ def apply_costs(module: ir.Operation, costs: Costs) -> None:
             applied += 1
     if not applied and next(tasks_of(module), None) is not None:
         raise InvalidUsageError(
-            f"profile: the costs are those of program {costs.program!r}, which has no task of "
-            "this program",
+            f"profile: the costs were measured for program {costs.program!r}, which has no task "
+            "of this program",
             location=describe(module.location),
         )

@@ -77,7 +77,7 @@ _Classes = dict[tuple[int, str], list[int]]
 
 @dataclass(frozen=True)
 class _Unit:
-    """The variables of a vCTA: its start, its end, and for each lane whether it runs there."""
+    """The variables of a vCTA: its start, its end, and for each lane a variable that selects it."""
 
     start: Any
     end: Any
@@ -130,7 +130,7 @@ def _log_search(cp: Any, solver: Any, status: int) -> None:
         _LOG.warning("%s: not proven: at most %.1f %% too long", NAME, 100 * excess)
     else:
         raise UnsupportedError(
-            f"the scheduler {NAME!r} found no schedule that is as short as that of 'list'"
+            f"the scheduler {NAME!r} found no schedule that is as short as the one of 'list'"
         )
 
 
@@ -187,8 +187,9 @@ def _add_need(
     producer: int,
     vctas: tuple[int, ...],
 ) -> None:
-    """Adds the constraint that a vCTA starts after its producers end, and after the hand-off if
-    they run in other lanes."""
+    """Adds the constraint that a vCTA starts after its producers end.
+
+    If producers run in other lanes, the vCTA also starts after the hand-off."""
     consumer = units[task, vcta]
     producers = [units[producer, other] for other in vctas]
     handoff = _handoff(model, problem, producers)
@@ -219,8 +220,9 @@ def _handoff(model: Any, problem: Problem, producers: list[_Unit]) -> Any:
 
 
 def _classes_of_equals(problem: Problem) -> _Classes:
-    """Returns the classes of interchangeable vCTAs: they have the same time, producers and
-    consumers."""
+    """Returns the classes of interchangeable vCTAs.
+
+    The vCTAs of a class have the same time, producers and consumers."""
     needs: dict[tuple[int, int], list[_Vctas]] = defaultdict(list)
     needed_in: dict[tuple[int, int], list[int]] = defaultdict(list)
     for number, need in enumerate(problem.needs):
@@ -248,7 +250,9 @@ def _read_steps(solver: Any, units: dict[tuple[int, int], _Unit]) -> list[Step]:
 
 
 def _relabel(alike: _Classes, steps: list[Step]) -> list[Step]:
-    """Renumbers interchangeable vCTAs by lane and start, so that those of a lane form one run."""
+    """Renumbers interchangeable vCTAs by lane and start.
+
+    The vCTAs of a class in one lane then form one work item."""
     at = {(step.task, step.vcta): step for step in steps}
     result: list[Step] = []
     for number, ((task, _), vctas) in enumerate(alike.items()):

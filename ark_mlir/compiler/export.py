@@ -44,17 +44,19 @@ _HEADER = """\
 //   ark check {{name}}
 //   ark compile {{name}} -o {program}.arkbin
 //
-// A lane is a range of warps of an SM. Lanes run at once, the items of a lane in order; with
-// sms = [0, 4] it stands for four of them, whose ranges of vCTAs depend on the SM, d0.
+// A lane is a range of warps of an SM. Lanes run at the same time, the items of a lane in order.
+// `ark.lane sms = [0, 4]` stands for a lane on each of four SMs. The ranges of vCTAs depend on the
+// SM, d0.
 {rules}"""
 _SYNCHRONIZED = """\
-// `ark.run` runs vCTAs [begin, end) of a task; every vCTA runs once. `ark.signal` releases what
-// the lane did, `ark.wait` continues after all arrivals of its semaphore; `arrivals` counts the
-// signals of all lanes. Delete semaphores, signals, waits and barriers to have new ones inserted.
+// `ark.run` runs vCTAs [begin, end) of a task; every vCTA runs once. `ark.signal` publishes the
+// writes of the lane. `ark.wait` continues after all arrivals at its semaphore; `arrivals` is the
+// number of signals of all lanes. The compiler inserts new semaphores, signals, waits and barriers
+// if you delete them.
 """
 _PLAN = """\
-// `ark.run` runs vCTAs [begin, end) of a task; every vCTA runs once. Any order that the
-// dependences allow will do: the compiler derives the waits.
+// `ark.run` runs vCTAs [begin, end) of a task; every vCTA runs once. Every order that the
+// dependences allow is valid: the compiler derives the waits.
 """
 
 
@@ -74,8 +76,8 @@ def export_schedule(
     edited. Their errors name the line of an item in the text, and the source lines of its task.
 
     Args:
-        source, target, options, overrides: arguments as those of :func:`ark_mlir.compile`.
-        synchronized: True for semaphores, signals and waits; False for runs alone.
+        source, target, options, overrides: arguments of :func:`ark_mlir.compile`.
+        synchronized: True adds semaphores, signals and waits; False writes only work items.
         name: the name of the file, for the comments.
 
     Raises:
@@ -106,7 +108,7 @@ def export_schedule(
     header = _HEADER.format(
         program=program,
         target=machine,
-        predicted=f", {duration(end)} as predicted" if end else "",
+        predicted=f" of {duration(end)} (predicted)" if end else "",
         rules=_SYNCHRONIZED if synchronized else _PLAN,
     )
     first = next(number for number, line in enumerate(text) if "ark.schedule" in line)
@@ -148,7 +150,7 @@ def _times(module: ir.Operation) -> list[_Times]:
     first = 0
     for sms, items in shapes:
         for item in range(items):
-            # The rows of this item, one for each SM.
+            # The times of this item, one for each SM.
             mine = timeline[first + item : first + sms * items : items]
             starts, longest = mine[:, 0], float(mine[:, 1].max())
             result.append((float(starts.min()), float(starts.max()), longest))
@@ -176,8 +178,10 @@ def _shapes(module: ir.Operation) -> list[tuple[int, int]]:
 
 @dataclass
 class _Semaphores:
-    """The producers and consumers of each semaphore: the tasks of the runs before its signals, and
-    of the runs after its waits."""
+    """The producers and consumers of each semaphore.
+
+    The producers are the tasks of the work items before its signals, and the consumers those of the
+    work items after its waits."""
 
     signalled: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     waiting: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
@@ -246,7 +250,7 @@ def _locations_last(lines: Sequence[str]) -> list[str]:
     """Moves the definitions of locations to the end, so that the text begins with the program.
 
     In MLIR's syntax, an op or an argument may refer to a location that is defined later, but a
-    location may not. The locations of arguments, which refer to others, get names of their own.
+    location may not. The locations of arguments, which refer to other locations, get names.
     """
     defined = [line for line in lines if _DEFINITION.match(line)]
     names = {found[2]: found[1] for line in defined if (found := _DEFINITION.match(line))}

@@ -39,7 +39,9 @@ def choose_target(
     target: str | Target | None,
     devices: Sequence[int] | None = None,
 ) -> Target:
-    """Returns `target`, else the target of the module, else the default, and sets it in the module.
+    """Returns the machine to compile for, and sets it in the module.
+
+    The machine is `target`, else the target of the module, else the default.
 
     If several ranks share one of `devices`, each gets an equal share of the GPU.
 
@@ -117,7 +119,7 @@ def _check_scheduler(
         require_scheduler(options.scheduler, machine.mlir, [cp_sat.NAME])
     if options.scheduler == "profile" and options.costs is None:
         raise InvalidUsageError(
-            "scheduler='profile' needs profile=…: a trace, or a file of `ark profile`"
+            "scheduler='profile' needs profile=…: a trace, or a file that `ark profile` wrote"
         )
     if options.costs is not None and "scheduling" not in to_run:
         raise InvalidUsageError(

@@ -58,20 +58,21 @@ class CompileOptions:
         verify: prove the schedule, and the tables that are generated from it. Without the proof, a
             wrong schedule shows only as a hang or wrong results: compilation and loading warn, and
             `report` says so.
-        dump_dir: folder for ``NN-<stage>.mlir`` after each stage; None means ARK_DUMP_DIR.
+        dump_dir: folder for the module after each stage, ``NN-<stage>.mlir``; None means
+            ARK_DUMP_DIR.
         keep_mlir: store the text of the scheduled program in the bundle.
         cpu: cpu target only: the instruction set: ``host``, ``baseline``, or a level such as
             ``x86-64-v3``.
         opt_level: LLVM's optimisation level, 0 to 3.
         line_info: add line information to GPU code, so that profilers show the op and the Python
-            line of an instruction. It adds some 9 % to the kernel's size, and does not slow it.
+            line of an instruction. It adds some 9 % to the size of the kernel, and costs no time.
         cache: True to look up the bundle in the cache and to store it there, False not to, or the
             cache's folder. None means ARK_CACHE and ARK_CACHE_DIR. A compilation with `dump_dir`
             does not use the cache.
         devices: cuda only: numbers of the GPUs to run on. With a list of programs, one GPU for each
             program, or one GPU whose SMs all programs share. None means the first GPUs of the
             machine, one for each program. In a process that is one rank: the GPU of this rank, or
-            those of all ranks; None means the GPU with the number of the local rank.
+            the GPUs of all ranks; None means the GPU whose number is the local rank.
 
     Raises:
         InvalidUsageError: a value has the wrong type or is out of range.
@@ -135,7 +136,7 @@ class CompileOptions:
         known = [item.name for item in fields(cls)]
         if unknown := sorted(set(overrides) - set(known)):
             raise InvalidUsageError(
-                f"compile has no option {unknown[0]!r}; it has {', '.join(known)}"
+                f"compile has no option {unknown[0]!r}; its options are {', '.join(known)}"
             )
         return replace(options or cls(), **overrides)
 

@@ -1,4 +1,4 @@
-"""Conversion of the ``ark.kernel`` op to the parts of a bundle (docs/bundle.md)."""
+"""Conversion of the ``ark.kernel`` op to manifest and sections of a bundle (docs/bundle.md)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Parts:
     target: Target
 
     def finish(self, code: Code, mlir: str | None) -> tuple[dict[str, Any], dict[str, bytes]]:
-        """Returns manifest and sections with the code, and with the text `mlir` if it is given."""
+        """Returns manifest and sections with the code, and with `mlir` unless it is None."""
         machine = {
             "backend": self.target.backend,
             "arch": code.arch,
@@ -67,7 +67,7 @@ class Parts:
 def take_kernel(
     module: ir.Operation, target: Target, options: CompileOptions, shares_device: bool = False
 ) -> Parts:
-    """Removes the ``ark.kernel`` op from a module and returns the parts of the bundle.
+    """Removes the ``ark.kernel`` op from a module, and returns the bundle without its code.
 
     Args:
         module: the module after the stage `target`.
@@ -115,7 +115,7 @@ def take_kernel(
 
 
 def _shared_memory(kernel: ir.Operation, target: Target) -> int:
-    """Returns the kernel's shared memory per SM; the target's, if the kernel declares none."""
+    """Returns the kernel's shared memory per SM, or the target's if the kernel declares none."""
     if "shared_memory" in kernel.attributes:
         return _plain(kernel.attributes["shared_memory"])
     return target.shared_memory

@@ -75,7 +75,7 @@ class Problem:
 class Step:
     """The lane of a vCTA, and its start in ns.
 
-    Consecutive vCTAs of a task may form one run if `alike` is the same and not None.
+    Consecutive vCTAs of a task may form one work item if `alike` is the same and not None.
     """
 
     task: int
@@ -130,8 +130,8 @@ def insert_schedule(
 ) -> None:
     """Inserts the schedule that `steps` describes into the program of a module.
 
-    Consecutive interchangeable vCTAs form one run. Any other vCTA is a run of its own, so that it
-    waits only for its own producers, and its consumers wait only for it.
+    Consecutive interchangeable vCTAs form one work item. Any other vCTA forms a separate work item:
+    it then waits only for its producers, and its consumers wait only for it.
     """
     program = next(programs_of(module))
     terminator = list(program.regions[0].blocks[0])[-1]
@@ -165,7 +165,7 @@ def _insert_lane(
 
 
 def _runs(steps: Sequence[Step]) -> list[tuple[int, int, int]]:
-    """Returns the runs of a lane as (begin, end, task), in order."""
+    """Returns the work items of a lane as (begin, end, task), in order."""
     runs: list[tuple[int, int, int]] = []
     last: int | None = None
     for step in steps:

@@ -1,4 +1,4 @@
-"""Compilation if each rank is a process that has only the program of its own rank."""
+"""Compilation in a world in which each process has only the program of its rank."""
 
 from __future__ import annotations
 
@@ -34,14 +34,15 @@ def compile_rank(
 
     Rank 0 compiles for all ranks, so that all run the same code.
 
-    Raises the errors of compilation, the same on all ranks; InvalidUsageError if targets or options
-    of ranks differ, or this process is not a rank; RankFailedError if a rank fails before.
+    Raises the errors of compilation, the same on all ranks. Raises InvalidUsageError if targets or
+    options of ranks differ, or this process is not a rank, and RankFailedError if a rank fails
+    before the compilation.
     """
     member = current()
     if member is None:
         raise InvalidUsageError("this process is not a rank: call ark.distributed.init() first")
     devices = options.devices
-    # These are the GPUs of one rank or of each, so that no rank compiles for a share of a GPU.
+    # `devices` has the GPU of one rank, or a GPU for each rank: no rank has a share of a GPU.
     options = replace(options, devices=None)
     with member.collective_call(f"compile {program.name!r}") as call:
         _check_rank(member, program)
@@ -98,7 +99,7 @@ def _check_requests(messages: list[Message]) -> None:
 
 
 def _shortened(value: str) -> str:
-    """Returns a value for a message, cut: the text of a profile may have megabytes."""
+    """Returns the beginning of a value, for messages: the text of a profile may have megabytes."""
     return value if len(value) <= _LONGEST_VALUE else f"{value[:_LONGEST_VALUE]}…"
 
 

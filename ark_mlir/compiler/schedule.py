@@ -33,11 +33,11 @@ def compile_schedule(
 ) -> Bundle:
     """Compiles a program up to its schedule; the bundle has no code and cannot run.
 
-    :func:`ark_mlir.simulation.simulate` and ``ark simulate`` need no more than the schedule. Worlds
-    of many ranks take most of their compile time for code that they do not share.
+    :func:`ark_mlir.simulation.simulate` and ``ark simulate`` need only the schedule. For
+    worlds of many ranks, machine code takes most of the compile time.
 
     Args:
-        source, target, options, overrides: arguments as those of :func:`ark_mlir.compile`.
+        source, target, options, overrides: arguments of :func:`ark_mlir.compile`.
 
     Raises the errors of :func:`ark_mlir.compile`.
 

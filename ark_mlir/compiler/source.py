@@ -28,7 +28,7 @@ class RankProgram(NamedTuple):
 
 
 def load_rank_program(source: object) -> RankProgram | None:
-    """Returns a copy of the program of one rank; None unless `source` has exactly one such program.
+    """Returns a copy of the program of one rank; None if `source` is not exactly one such program.
 
     Raises the errors of :func:`load_module`.
     """
@@ -75,7 +75,7 @@ def load_module(source: Source | Sequence[Source]) -> ir.Operation:
 def join_modules(modules: Sequence[ir.Operation]) -> ir.Operation:
     """Joins modules into one; ops whose names are taken are renamed."""
     if not modules:
-        raise InvalidUsageError("cannot compile an empty list; expected a program for every rank")
+        raise InvalidUsageError("cannot compile an empty list; expected a program for each rank")
     if len(modules) == 1:
         return modules[0]
     # Modules of different contexts cannot be mixed. Bytecode copies them exactly, with locations.

@@ -36,8 +36,9 @@ def stages() -> tuple[str, ...]:
 
 
 def stages_between(first: str, last: str) -> tuple[str, ...]:
-    """Returns the stages from `first` to `last`, both included; raises InvalidUsageError if one
-    does not exist."""
+    """Returns the stages from `first` to `last`, both included.
+
+    Raises InvalidUsageError if one of them does not exist."""
     names = stages()
     for name in (first, last):
         if name not in names:
@@ -84,8 +85,10 @@ def run_stage(module: ir.Operation, stage: str, options: Mapping[str, str]) -> N
 
 
 def prove(module: ir.Operation, stage: str) -> None:
-    """Proves a module that enters the compiler at a stage; raises VerificationError if the proof
-    fails. Modules of the stages before ``memory`` need no proof here.
+    """Proves a module that enters the compiler at a stage.
+
+    Raises VerificationError if the proof fails. Modules of the stages before ``memory`` need no
+    proof here.
 
     Each task must access only its regions. At ``scheduling``, the schedule must fit the target and
     the plans, and its order must admit a synchronisation. At ``synchronization``, it must also have

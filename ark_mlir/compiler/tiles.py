@@ -19,8 +19,8 @@ def assign_tiles(module: ir.Operation, tiles: Mapping[str, Sequence[int]]) -> No
     A key is the name of a group, or of an op in groups without its dialect, such as ``matmul``.
 
     Raises:
-        InvalidUsageError: no group or op has a key as its name, or the rank of a tile is not that
-            of the group's result.
+        InvalidUsageError: no group or op has a key as its name, or a tile has another rank than the
+            group's result.
     """
     unused = set(tiles)
     with module.context:

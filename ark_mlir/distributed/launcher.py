@@ -115,8 +115,8 @@ def _require(rank: int | None, size: int | None) -> None:
     if rank is None and size is None:
         raise InvalidUsageError(
             "this process was started neither by torchrun nor by mpirun: none of "
-            f"{', '.join(knob.variable for knob in _RANKS)} is set; start it by one of them, set "
-            "RANK and WORLD_SIZE, or pass rank= and world_size="
+            f"{', '.join(knob.variable for knob in _RANKS)} is set; use one of them, set RANK "
+            "and WORLD_SIZE, or pass rank= and world_size="
         )
     present, lacking = (_RANKS, _SIZES) if size is None else (_SIZES, _RANKS)
     raise InvalidUsageError(

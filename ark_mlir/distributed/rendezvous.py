@@ -163,7 +163,7 @@ class _RankZero:
         if self._missing and time.monotonic() >= self._deadline:
             raise RankFailedError(
                 f"{name_ranks(self._missing)} of {self._identity.size} did not join within "
-                f"{self._timeout:g} s ({self._identity.job})",
+                f"{self._timeout:g} s (job: {self._identity.job})",
                 notes=self._refused,
             )
 
@@ -317,7 +317,7 @@ def _await_introduction(
         except TimeoutError:
             raise RankFailedError(
                 f"{name_ranks(missing or [0])} of {identity.size} did not join within "
-                f"{timeout:g} s ({identity.job})"
+                f"{timeout:g} s (job: {identity.job})"
             ) from None
         except (DamagedFrameError, OSError) as error:
             raise RankFailedError(f"rank 0 sent a malformed message: {error}") from None
@@ -356,7 +356,7 @@ def _connect(identity: Identity, timeout: float, deadline: float) -> socket.sock
             raise InvalidUsageError(f"user {user} waits as rank 0 of this job ({identity.job})")
         if time.monotonic() >= deadline:
             raise RankFailedError(
-                f"rank 0 of {identity.size} did not join within {timeout:g} s ({identity.job})"
+                f"rank 0 of {identity.size} did not join within {timeout:g} s (job: {identity.job})"
             )
         time.sleep(_RETRY_SECONDS)
 

@@ -1,6 +1,6 @@
 """Conversion of MLIR's diagnostics to exceptions of ark.
 
-The rules for shapes and types are in the dialect's C++ alone; the frontend reports its messages.
+Only the C++ of the dialect has the rules for shapes and types; the frontend reports its messages.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ __all__ = ["describe"]
 
 
 def describe(location: ir.Location) -> str | None:
-    """Returns ``file:line`` of the innermost file that a location names, None if it names no file.
+    """Returns ``file:line`` of the innermost file that a location names; None if it names no file.
 
     Example:
         >>> with ir.Context():

@@ -1,7 +1,7 @@
 """A parser for MLIR text and bytecode from untrusted sources.
 
 MLIR's parser and verifiers are not safe for hostile or damaged input: some inputs crash the
-process, and some that are rejected corrupt its heap. ``ark-opt``, which limits time, memory and
+process, and some rejected inputs corrupt its heap. ``ark-opt``, which limits time, memory and
 stack of MLIR's parser, therefore parses the input first. This process parses only what ``ark-opt``
 accepts.
 """

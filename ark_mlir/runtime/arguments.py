@@ -66,7 +66,9 @@ class ArgumentCheck:
                 f"iterations is {iterations!r}; it must be a positive integer below 2^32"
             )
         if trace is not None and not self._manifest.traced:
-            problems.append("a trace needs a program that was compiled with trace=True")
+            problems.append(
+                "a trace needs a program that was compiled with trace=True (ark compile --trace)"
+            )
         if trace is not None and captured:
             problems.append("a run that becomes part of a graph cannot be traced")
         arrays = receive_arrays(values, self._manifest.inputs, problems, run_stream)

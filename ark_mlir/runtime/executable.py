@@ -27,7 +27,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from ..bundle import Buffer, Bundle, Manifest
-from ..errors import DeviceError, InvalidUsageError
+from ..errors import DeviceError, InvalidUsageError, a_type
 from .arrays.binding import read_sources
 from .arrays.receiving import refuse
 from .diagnosis.profile import Profile, make_profile
@@ -278,14 +278,16 @@ class Executable(Runs):
             The executable, so that calls can be chained.
 
         Raises:
-            InvalidUsageError: `owner` lacks a state, or has a state or parameter with another shape
-                or dtype (the error lists all of them); one of the two is closed; this one is
-                resident; or they are on different devices.
+            InvalidUsageError: `owner` is not an executable, lacks a state, or has a state or
+                parameter with another shape or dtype (the error lists all of them); one of the two
+                is closed; this executable is resident; or the two are on different devices.
 
         Example:
             >>> lender, borrower = (ark.compile(count, target="cpu") for _ in range(2))
             >>> borrower = borrower.share_states(lender)
         """
+        if not isinstance(owner, Executable):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidUsageError(f"owner is {a_type(owner)}; expected an executable")
         self._runner.share(owner._runner, parameters)
         return self
 

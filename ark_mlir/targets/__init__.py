@@ -4,8 +4,7 @@
     >>> resolve("cuda:sm_90a").sms
     132
 
-Each backend is one module. The facts of known machines are in dialects/ark/ArkKnownTargets.cpp
-alone.
+Each backend is one module. Only dialects/ark/ArkKnownTargets.cpp has the facts of known machines.
 """
 
 from .backend import Backend, Code, backend_of, resolve

@@ -46,7 +46,7 @@ class Backend(Protocol):
         ...
 
     def fingerprint(self, cpu: str) -> str:
-        """Returns a text that changes whenever another processor or tool would change the code."""
+        """Returns a text that identifies the processor and the tools on which the code depends."""
         ...
 
     def emit(self, module: ir.Operation, cpu: str, opt_level: int, line_info: bool) -> Code:
@@ -78,7 +78,7 @@ def resolve(target: str | Target) -> Target:
 
     Raises:
         InvalidUsageError: the name is unknown.
-        UnsupportedError: the name is that of a backend for GPUs, and this machine has no such GPU.
+        UnsupportedError: the name is a backend for GPUs, and this machine has no such GPU.
 
     Example:
         >>> resolve("cpu:4").sms

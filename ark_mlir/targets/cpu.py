@@ -14,8 +14,8 @@ from .fingerprints import hash_files
 from .linker import find_linker, link
 from .target import Target, look_up
 
-# Features that vectorised code can use. Other features would tie the bundle to a processor without
-# a benefit.
+# Features that vectorised code can use. Other features would restrict the bundle to fewer
+# processors without a benefit.
 _USEFUL = {
     "x86_64": (
         "ssse3", "sse4.1", "sse4.2", "popcnt", "cx16", "avx", "avx2", "bmi", "bmi2",
@@ -24,7 +24,7 @@ _USEFUL = {
     ),
     "aarch64": ("fullfp16", "dotprod", "lse", "rdm", "bf16", "i8mm", "sve"),
 }  # fmt: skip
-# Levels of the x86-64 psABI, each with the features that it adds to the one below.
+# Levels of the x86-64 psABI, each with the features that it adds to the previous level.
 _LEVELS = {
     "x86-64": (),
     "x86-64-v2": ("ssse3", "sse4.1", "sse4.2", "popcnt", "cx16"),
@@ -35,7 +35,7 @@ _LEVELS = {
 
 @dataclass(frozen=True)
 class _Processor:
-    """The processor that code is generated for."""
+    """The processor for which code is generated."""
 
     triple: str
     arch: str

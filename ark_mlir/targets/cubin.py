@@ -33,7 +33,7 @@ def empty_section(image: bytes, name: bytes) -> bytes:
 
 
 def _cut(image: bytes, emptied: int, offset: int, size: int, segments: int, sections: int) -> bytes:
-    """Removes `size` bytes at `offset` and adjusts the offsets of all that follows."""
+    """Removes `size` bytes at `offset`, and adjusts the later offsets."""
     result = bytearray(image)
 
     def moved(at: int) -> int:

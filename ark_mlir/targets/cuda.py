@@ -27,8 +27,8 @@ from .target import Target, look_up
 
 _LOG = logging.getLogger("ark.compiler")
 
-# With line information, assemblers add the PTX to the cubin. Profilers do not need it, and it is
-# most of the file.
+# With line information, assemblers add the PTX to the cubin. Profilers do not need the PTX, which
+# is most of the file.
 _SOURCE = b".nv_debug_ptx_txt"
 # A function that the PTX declares but does not define.
 _EXTERNAL = re.compile(r"^\.extern \.func +(?:\(.*\) )?([\w$]+)", re.MULTILINE)
@@ -126,7 +126,7 @@ class Toolchain(Protocol):
     def name(self) -> str: ...
 
     def fingerprint(self) -> str:
-        """Returns an identity of the tools on which the image depends."""
+        """Returns a text that identifies the tools on which the image depends."""
         ...
 
     def make(
@@ -138,7 +138,7 @@ class Toolchain(Protocol):
             module: the module, whose ``gpu.module`` is replaced by a ``gpu.binary``.
             arch: the architecture, such as ``sm_90a``.
             opt_level: from 0 to 3.
-            lines: rows of the line table; None if the module has no debug locations.
+            lines: entries of the line table; None if the module has no debug locations.
         """
         ...
 

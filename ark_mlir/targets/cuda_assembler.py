@@ -58,12 +58,13 @@ class Assembler(Protocol):
         ...
 
     def fingerprint(self) -> str:
-        """Returns the identity of this build of the assembler."""
+        """Returns a text that identifies this build of the assembler."""
         ...
 
     def origin(self) -> Origin:
-        """Returns the description of the assembler for a user; raises CompileError if the assembler
-        does not report its version."""
+        """Returns the description of the assembler for a user.
+
+        Raises CompileError if the assembler does not report its version."""
         ...
 
     def assemble(self, ptx: str, arch: str, opt_level: int) -> Assembled:
@@ -220,7 +221,7 @@ def _nvjitlink() -> NvJitLink:
 
 @functools.cache
 def load_nvjitlink() -> Any:
-    """Returns the bindings; raises ImportError or RuntimeError if something is missing."""
+    """Returns the bindings; raises ImportError or RuntimeError if a library is missing."""
     library: Any = importlib.import_module("cuda.bindings.nvjitlink")
     library.version()  # loads the library
     return library

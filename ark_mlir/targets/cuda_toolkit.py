@@ -48,8 +48,9 @@ def _candidates() -> list[Path]:
 
 @functools.cache
 def find_toolkit() -> Toolkit:
-    """Returns the first toolkit with an assembler: that of CUDA_HOME or CUDA_PATH, of a wheel, of
-    PATH, or of the system.
+    """Returns the first toolkit with an assembler.
+
+    The order is: CUDA_HOME and CUDA_PATH, wheels, PATH, the system.
 
     Raises UnsupportedError if no toolkit has an assembler.
     """
@@ -65,7 +66,7 @@ def find_toolkit() -> Toolkit:
 
 @functools.cache
 def find_libdevice() -> Toolkit | None:
-    """Returns the first toolkit, in the same order, with the device library, or None."""
+    """Returns the first toolkit with the device library, or None; the order is the same."""
     for root in _candidates():
         toolkit = Toolkit(root)
         if toolkit.libdevice.is_dir():

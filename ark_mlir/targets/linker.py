@@ -48,7 +48,7 @@ def link(code: bytes, *flags: str) -> bytes:
 
 @functools.cache
 def find_linker() -> str:
-    """Returns the path of ``ld.lld``: that of the package, of the loaded LLVM, or of PATH.
+    """Returns the path of ``ld.lld`` in the package, beside the loaded LLVM, or in PATH.
 
     Raises UnsupportedError if it is not installed.
     """
@@ -59,7 +59,8 @@ def find_linker() -> str:
         if found := shutil.which(name):
             return found
     raise UnsupportedError(
-        "no linker: compiling for cpu and hip needs LLVM's ld.lld (Debian: apt install lld-22)"
+        "LLVM's ld.lld, which links kernels for cpu and hip, is not installed "
+        "(Debian: apt install lld-22)"
     )
 
 

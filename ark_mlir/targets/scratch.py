@@ -17,8 +17,8 @@ def scratch_folder() -> Generator[Path]:
     """Creates a temporary folder and deletes it after the block, unless the process is killed.
 
     An OSError in the block becomes a CompileError that names the file, or the temporary folder if
-    the disk is full. Raises CompileError also if another user could replace the folder, since tools
-    write code to it.
+    the disk is full. Tools write code to the folder, so CompileError is also raised if another user
+    could replace it.
     """
     with _explained(), tempfile.TemporaryDirectory(prefix="ark-") as folder:
         if reason := find_weakness(Path(folder)):

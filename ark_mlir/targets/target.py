@@ -28,8 +28,8 @@ class Target:
         handoff: time of a signal from one SM to another, in ns.
         barrier: time of a grid barrier, in ns.
         overhead: fixed cost of starting a vCTA, in ns.
-        gpu: the text of an ``#ark.gpu`` if its facts differ from the known facts of `arch`; else
-            empty.
+        gpu: the text of an ``#ark.gpu`` whose facts differ from the known facts of `arch`; empty
+            for the known facts.
 
     Example:
         >>> look_up("cuda:sm_90a").arch
@@ -85,9 +85,9 @@ class Target:
 
     @classmethod
     def parse(cls, text: str) -> Target:
-        """Returns the target of the `text` of an ``#ark.target``.
+        """Returns the target that the text of an ``#ark.target`` describes.
 
-        Raises InvalidUsageError if `text` is not one.
+        Raises InvalidUsageError if `text` is not an ``#ark.target``.
         """
         device, _, gpu = text.partition(", gpu = ")
         found = {name: value.strip('"') for name, value in _FIELD.findall(device)}
@@ -111,7 +111,7 @@ class Target:
 
 @functools.cache
 def look_up(name: str) -> Target:
-    """Returns the target with a name that has an architecture, or with the text of an attribute.
+    """Returns the target with a name, such as ``cuda:sm_90a``, or of the text of an attribute.
 
     Raises InvalidUsageError if the name is unknown.
 

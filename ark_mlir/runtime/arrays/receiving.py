@@ -93,7 +93,7 @@ def _convert(array: NDArray[Any], buffer: Buffer) -> NDArray[Any]:
     for number in (int(array.min()), int(array.max())) if array.size else ():
         if not low <= number <= high:
             raise InvalidUsageError(
-                f"{_label(buffer)} {_difference(array, buffer)}, which does not hold {number}"
+                f"{_label(buffer)} {_difference(array, buffer)}, which cannot hold {number}"
             )
     return array.astype(buffer.dtype.numpy)
 
@@ -128,12 +128,12 @@ def _difference(array: Array, buffer: Buffer) -> str:
     """Returns the difference between an array and the declaration of a buffer."""
     got: Any = array.dtype
     if got == buffer.dtype.numpy:
-        return f"has shape {list(array.shape)}, should have {list(buffer.shape)}"
+        return f"has shape {list(array.shape)}; expected {list(buffer.shape)}"
     dtype = dtypes.from_numpy(got)
     elements = dtype.name if dtype else got.name
     if dtype is buffer.dtype:
         elements += " in another byte order"
-    return f"has elements of {elements}, should have {buffer.dtype.name}"
+    return f"has elements of {elements}; expected {buffer.dtype.name}"
 
 
 # -- scalars ---------------------------------------------------------------------------------

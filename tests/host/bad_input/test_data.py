@@ -56,8 +56,8 @@ W = np.ones((8, 16), np.float32)
     ("parameters", "message"),
     [
         ({}, "parameter 'w' is missing"),
-        ({"w": W.T}, "parameter 'w' has shape [16, 8], should have [8, 16]"),
-        ({"w": W.astype(np.float64)}, "parameter 'w' has elements of float64, should have fp32"),
+        ({"w": W.T}, "parameter 'w' has shape [16, 8]; expected [8, 16]"),
+        ({"w": W.astype(np.float64)}, "parameter 'w' has elements of float64; expected fp32"),
         ({"w": W, "v": W}, "there is no parameter 'v'"),
         ({"w": None}, "parameter 'w' is a NoneType"),
         ({"w": [[1.0]]}, "parameter 'w' is a list"),
@@ -82,8 +82,8 @@ def test_parameters_that_do_not_fit(bundle: Path, parameters: Any, message: str)
     ("inputs", "message"),
     [
         ({}, "input 'x' is missing"),
-        ({"x": X.T}, "input 'x' has shape [8, 4], should have [4, 8]"),
-        ({"x": X.astype(np.int32)}, "input 'x' has elements of int32, should have fp32"),
+        ({"x": X.T}, "input 'x' has shape [8, 4]; expected [4, 8]"),
+        ({"x": X.astype(np.int32)}, "input 'x' has elements of int32; expected fp32"),
         ({"x": X.astype(">f4")}, "another byte order"),
         ({"x": X, "z": X}, "there is no input 'z'"),
         ({"x": None}, "input 'x' is a NoneType"),

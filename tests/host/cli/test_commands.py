@@ -103,7 +103,7 @@ def test_run_with_scalars_and_bf16(ark: Ark, bundle: Path, tmp_path: Path) -> No
         (("--input", "x=a.arkbin"), "a.arkbin: is not a .npy file"),
         ((*ADD, "--input", "x=x.npy"), "--input x is given twice"),
         ((*ADD, "--input", "z=x.npy"), "there is no input 'z'"),
-        ((*ADD, "--output", "z=z.npy"), "there is no output 'z'; there are y"),
+        ((*ADD, "--output", "z=z.npy"), "there is no output 'z'; the outputs are y"),
         ((*ADD, "--output", "y=no/y.npy"), "no/y.npy: No such file or directory"),
         ((*ADD, "--params", "w.npy"), "w.npy"),
     ],
@@ -540,7 +540,7 @@ def test_simulate_a_bundle(ark: Ark, tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (("--topology", "h200", "--world", "2"), "program 'toy' has 1 ranks, not 2"),
-        (("--topology", "h200", "--world", "9"), "--world 9 is above the 8 GPUs of topology"),
+        (("--topology", "h200", "--world", "9"), "--world 9: topology 'h200' has only 8 GPUs"),
         (("--topology", "none.json"), "none.json: cannot be read: No such file"),
         (("--topology", "h200", "--measured", "-1"), "measured_ns must be a positive number"),
         (("--topology", "h200", "--costs", "none.json"), "none.json: cannot be read"),

@@ -181,7 +181,7 @@ def test_an_error_of_one_rank_is_raised_by_all(launch: Launch) -> None:
         assert got[rank][1::2] == [6.0, 6.0, 6.0]
     mine, data, count = got[1][::2]
     assert mine[0] == "InvalidUsageError"
-    assert "'x' has shape [2], should have [4]" in mine[1]
+    assert "'x' has shape [2]; expected [4]" in mine[1]
     assert data[0] == "DataRangeError"
     assert "index 9 is out of range [0, 4)" in data[1]
     for other, reason in zip(got[0][::2][:2], (mine[1], data[1]), strict=True):

@@ -73,11 +73,11 @@ def test_other_integer_types_are_converted(copies: Executable, dtype: Any) -> No
 @pytest.mark.parametrize(
     ("ids", "message"),
     [
-        (np.full(16, 2**31), r"has elements of int64, should have int32, .* hold 2147483648"),
+        (np.full(16, 2**31), r"has elements of int64; expected int32, .* hold 2147483648"),
         (np.full(16, -(2**31) - 1), r"does not hold -2147483649"),
-        (np.zeros(16), "has elements of float64, should have int32"),
-        (np.zeros(16, bool), "has elements of bool, should have int32"),
-        (np.zeros(15, np.int64), r"has shape \[15\], should have \[16\]"),
+        (np.zeros(16), "has elements of float64; expected int32"),
+        (np.zeros(16, bool), "has elements of bool; expected int32"),
+        (np.zeros(15, np.int64), r"has shape \[15\]; expected \[16\]"),
     ],
 )
 def test_integers_that_do_not_fit(copies: Executable, ids: Array, message: str) -> None:

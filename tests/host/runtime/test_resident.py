@@ -56,7 +56,7 @@ def test_results(add: Executable, x: Array) -> None:
         second = resident.run({"x": 2 * x})["y"]
         with pytest.raises(ark.InvalidUsageError, match="is resident"):
             add.run(x=x)
-        with pytest.raises(ark.InvalidUsageError, match="should have fp32"):
+        with pytest.raises(ark.InvalidUsageError, match="expected fp32"):
             resident.run(x=x.astype(np.float64))
     assert np.array_equal(first, np.arange(128) + 1.5)
     assert np.array_equal(second, 2 * np.arange(128) + 1.5)

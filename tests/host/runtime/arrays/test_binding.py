@@ -91,8 +91,8 @@ def test_all_problems_in_one_error(make: Make) -> None:
     assert "cannot bind 'toy': 4 problems" in text
     assert "parameter 'first.weight' is missing" in text
     assert "there is no parameter 'first.wieght' (did you mean 'first.weight'?)" in text
-    assert "parameter 'first.bias' has shape [5], should have [4]" in text
-    assert "parameter 'ids' has elements of int32, should have int64" in text
+    assert "parameter 'first.bias' has shape [5]; expected [4]" in text
+    assert "parameter 'ids' has elements of int32; expected int64" in text
 
 
 def test_nothing_is_bound_after_an_error(make: Make) -> None:
@@ -219,9 +219,9 @@ def test_a_bound_array_lives_as_long_as_the_executable(make: Make) -> None:
     [
         ({}, "input 'x' is missing"),
         ({"X": 1}, "there is no input 'X'"),
-        ({"x": np.zeros(128, np.float32)}, r"has shape \[128\], should have \[8, 16\]"),
-        ({"x": np.zeros((8, 16))}, "has elements of float64, should have fp32"),
-        ({"x": np.zeros((8, 16), np.float16)}, "has elements of fp16, should have fp32"),
+        ({"x": np.zeros(128, np.float32)}, r"has shape \[128\]; expected \[8, 16\]"),
+        ({"x": np.zeros((8, 16))}, "has elements of float64; expected fp32"),
+        ({"x": np.zeros((8, 16), np.float16)}, "has elements of fp16; expected fp32"),
         ({"x": [[0.0] * 16] * 8}, "pass a numpy array"),
     ],
 )

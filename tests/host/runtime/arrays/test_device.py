@@ -140,7 +140,7 @@ def test_an_export_to_another_device_raises() -> None:
 
 BAD: dict[str, tuple[Any, str]] = {
     "device": (lambda a: OnDevice(aligned(a), 1), "is on cuda:1; the program runs on cuda:0"),
-    "dtype": (lambda a: OnDevice(aligned(a).view(np.int32)), "has elements of int32, should have"),
+    "dtype": (lambda a: OnDevice(aligned(a).view(np.int32)), "has elements of int32; expected"),
     "shape": (lambda a: OnDevice(aligned(a)[..., :3]), "has shape "),
     "strides": (
         lambda a: OnDevice(np.repeat(aligned(a), 2, -1)[..., ::2]),

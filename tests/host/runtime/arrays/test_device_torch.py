@@ -80,7 +80,7 @@ def test_a_graph_and_its_check(exe: Executable, cuda: Any, x: Array) -> None:
     ("spoil", "message"),
     [
         (lambda t: t.double(), "has elements of torch.float64"),
-        (lambda t: t.half(), "has elements of fp16, should have fp32"),
+        (lambda t: t.half(), "has elements of fp16; expected fp32"),
         (lambda t: t.reshape(16, 8).t(), "is not dense"),
         (lambda t: t.clone().requires_grad_(), "requires a gradient"),
         (lambda t: t[:4], r"has shape \[4, 16\]"),

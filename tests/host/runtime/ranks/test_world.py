@@ -220,5 +220,5 @@ def test_a_manifest_of_ranks_is_checked(world: ark.World) -> None:
             Bundle.from_parts({**manifest, "ranks": ranks}, sections)
     buffers = [dict(buffer) for buffer in manifest["buffers"]]
     buffers[0]["name"] = "x"
-    with pytest.raises(ark.BundleError, match="the name of input 'x' names no rank"):
+    with pytest.raises(ark.BundleError, match="the name of input 'x' has no rank"):
         Bundle.from_parts({**manifest, "buffers": buffers}, sections)
