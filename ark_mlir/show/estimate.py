@@ -26,7 +26,7 @@ _LEAST_NS = 50.0
 def estimate_timeline(bundle: Bundle) -> NDArray[np.int64]:
     """Simulates a schedule; returns start and duration of each instruction, int64 ``[I, 2]``.
 
-    Instructions behind a cycle of waits, which never run, have duration zero.
+    Instructions after a cycle of waits never run; their duration is zero.
     """
     return _Simulation(bundle).run()
 

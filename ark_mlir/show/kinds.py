@@ -11,12 +11,12 @@ from ..bundle import Task
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of ops: its name, and its colour on a light and on a dark background."""
+    """A kind of ops: its name, its colours on a light and on a dark background, and its ops."""
 
     name: str
     light: str
     dark: str
-    words: str = ""
+    ops: str = ""
 
 
 # In descending order of work: a task with several ops has the first kind that occurs among them.
@@ -37,28 +37,32 @@ KINDS = (
     Kind("other", "#93806a", "#b3a28d"),
 )  # fmt: skip
 
-_RANK = {word: rank for rank, kind in enumerate(KINDS) for word in kind.words.split()}
+_KIND_OF = {op: index for index, kind in enumerate(KINDS) for op in kind.ops.split()}
 _OTHER = len(KINDS) - 1
 
 
 def kind_of(task: Task) -> int:
-    """Returns the index into KINDS of a task's heaviest op, or by the task's name if its ops are
-    unknown."""
-    rank = _heaviest(task.ops)
-    return rank if rank < _OTHER else _heaviest([task.name])
+    """Returns the index into KINDS of the kind of a task, which is the kind of its heaviest op.
+
+    If the ops are unknown, the name of the task selects the kind.
+    """
+    kind = _heaviest(task.ops)
+    return kind if kind < _OTHER else _heaviest([task.name])
 
 
 def _heaviest(names: Sequence[str]) -> int:
-    return min((_rank(name) for name in names), default=_OTHER)
+    return min((_kind_of_name(name) for name in names), default=_OTHER)
 
 
-def _rank(name: str) -> int:
-    """Returns the index into KINDS of an op's name: ``ark.matmul`` and ``encoder.layer.0/matmul_3``
-    are both of kind matmul."""
+def _kind_of_name(name: str) -> int:
+    """Returns the index into KINDS for the name of an op.
+
+    ``ark.matmul`` and ``encoder.layer.0/matmul_3`` are both of kind matmul.
+    """
     last = re.split(r"[./:]", name.lower())[-1]
     bare = re.sub(r"[_\d]+$", "", last)
-    if bare in _RANK:
-        return _RANK[bare]
+    if bare in _KIND_OF:
+        return _KIND_OF[bare]
     return min(
-        (_RANK[word] for word in re.findall(r"[a-z]+", bare) if word in _RANK), default=_OTHER
+        (_KIND_OF[word] for word in re.findall(r"[a-z]+", bare) if word in _KIND_OF), default=_OTHER
     )

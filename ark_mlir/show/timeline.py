@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from ..simulation import LinkUse
 
 
-# The scripts share one function, in this order: each uses declarations of those before it.
-_SCRIPTS = ("data.js", "canvas.js", "frame.js", "words.js", "input.js")
+# The scripts share one function, in this order: each uses declarations of earlier ones.
+_SCRIPTS = ("data.js", "canvas.js", "frame.js", "panels.js", "input.js")
 
 
 def write_timeline(
@@ -43,11 +43,12 @@ def write_timeline(
     figures: Sequence[tuple[str, str]] = (),
     links: Sequence[LinkUse] = (),
 ) -> None:
-    """Writes a page that shows a schedule: lanes as rows, tasks as bars, waits hatched.
+    """Writes a page with the timeline of a schedule: a track of bars for each lane.
 
-    The page is one file without references to other files. Viewers can zoom the page, which shows
-    the ops, source line, times and waits of each task. The page of a program of several ranks has a
-    line between the lanes of two ranks, and a list of the bytes that ranks send to each other.
+    Waits are hatched. The page is one file without references to other files. Viewers can zoom the
+    page, which shows the ops, source line, times and waits of each task. The page of a program of
+    several ranks has a line between the lanes of two ranks, and a list of the bytes that ranks send
+    to each other.
 
     Args:
         program: a bundle or an executable.
@@ -88,7 +89,7 @@ class Timeline:
         return self._page
 
     def _repr_html_(self) -> str:
-        # A frame of its own keeps the page's styles and scripts out of the notebook.
+        # A frame keeps the page's styles and scripts out of the notebook.
         text = html.escape(self._page, quote=True)
         return (
             f'<iframe srcdoc="{text}" sandbox="allow-scripts" width="100%" height="640" '
@@ -142,8 +143,8 @@ def _page(
         "js": "\n".join(map(_file, _SCRIPTS)),
     }
     # The page is split before insertion, so that no name of the program counts as a placeholder.
-    words = re.split(r"\{\{(\w+)\}\}", _file("page.html"))
-    return "".join(parts[word] if index % 2 else word for index, word in enumerate(words))
+    texts = re.split(r"\{\{(\w+)\}\}", _file("page.html"))
+    return "".join(parts[text] if index % 2 else text for index, text in enumerate(texts))
 
 
 def _file(name: str) -> str:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ..bundle import Bundle
     from ..simulation import LinkUse
 
-# A task that sends to more ranks states their number.
+# For a task that sends to more ranks, the page shows only the number of ranks.
 _MOST_RANKS = 4
 
 
@@ -22,7 +22,7 @@ class Traffic:
     def __init__(self, bundle: Bundle) -> None:
         self._ranks = rank_of_tasks(bundle)
         self._of_tasks: list[Sends] = [{} for _ in self._ranks]
-        # By source and target: bytes and messages.
+        # Bytes and messages, by source and target.
         self._pairs: dict[tuple[int, int], tuple[int, int]] = {}
         instructions: list[list[int]] = bundle.tables.instructions.tolist()
         for index, sends in find_sends(bundle).items():
@@ -45,7 +45,7 @@ class Traffic:
         return ", ".join(f"{size(sent)} to rank {rank}" for rank, sent in sorted(sends.items()))
 
     def pairs(self) -> list[dict[str, Any]]:
-        """Returns the pairs of ranks for the page, those with most bytes first."""
+        """Returns the pairs of ranks for the page, sorted by decreasing bytes."""
         return [
             _line(f"rank {source} to rank {target}", sent, messages)
             for (source, target), (sent, messages) in sorted(
@@ -55,7 +55,7 @@ class Traffic:
 
 
 def describe_links(links: Sequence[LinkUse]) -> list[dict[str, Any]]:
-    """Returns simulated links for the page, the busiest first."""
+    """Returns simulated links for the page, sorted by decreasing use."""
     return [
         _line(link.name, link.bytes, link.messages, f"{100 * link.utilisation:.1f} % busy")
         for link in sorted(links, key=lambda link: -link.busy_ns)

@@ -6,7 +6,7 @@ const low = document.createElement("canvas"), lowPen = low.getContext("2d");
 let width = 0, height = 0, ratio = 1, hatch, overview;
 const x = (t) => GUTTER + ((t - view.from) / (view.to - view.from)) * (width - GUTTER);
 const t = (px) => view.from + ((px - GUTTER) / (width - GUTTER)) * (view.to - view.from);
-const y = (lane) => TOP + lane * view.row - view.top;
+const y = (lane) => TOP + lane * view.laneHeight - view.top;
 
 function resize() {
   const box = $("plot").getBoundingClientRect();
@@ -30,9 +30,9 @@ function clampView() {
   let size = Math.min(Math.max(view.to - view.from, least), total * 1.02);
   view.from = Math.min(Math.max(view.from, -0.01 * total), 1.01 * total - size);
   view.to = view.from + size;
-  const most = Math.max(0, lanes.length * view.row - (height - TOP));
+  const most = Math.max(0, lanes.length * view.laneHeight - (height - TOP));
   view.top = Math.min(Math.max(view.top, 0), most);
-  $("scrolled").style.height = lanes.length * view.row + "px";
+  $("scrolled").style.height = lanes.length * view.laneHeight + "px";
   if (Math.abs($("scroll").scrollTop - view.top) > 1) $("scroll").scrollTop = view.top;
 }
 
@@ -82,8 +82,8 @@ function draw() {
 }
 
 function visible() {
-  const first = Math.max(0, Math.floor(view.top / view.row));
-  const last = Math.min(lanes.length, Math.ceil((view.top + height - TOP) / view.row));
+  const first = Math.max(0, Math.floor(view.top / view.laneHeight));
+  const last = Math.min(lanes.length, Math.ceil((view.top + height - TOP) / view.laneHeight));
   return [first, last];
 }
 
@@ -91,7 +91,7 @@ function drawBands() {
   const [first, last] = visible();
   pen.fillStyle = paint.ground;
   for (let lane = first; lane < last; lane++)
-    if (lanes[lane][0] % 2) pen.fillRect(GUTTER, y(lane), width - GUTTER, view.row);
+    if (lanes[lane][0] % 2) pen.fillRect(GUTTER, y(lane), width - GUTTER, view.laneHeight);
   pen.fillStyle = paint.ground;
   const bottom = y(lanes.length);
   if (bottom < height) pen.fillRect(GUTTER, bottom, width - GUTTER, height - bottom);
@@ -99,7 +99,7 @@ function drawBands() {
 
 // An item that is wider than a few pixels becomes a rectangle with a label. The colours of all
 // narrower items are blended, by their share of each pixel, into a small image with one line per
-// row, so that a hundred thousand items cost the drawing of one image.
+// lane, so that a hundred thousand items cost the drawing of one image.
 function drawItems(span, shift, part) {
   const [firstLane, lastLane] = visible();
   const lines = lastLane - firstLane, columns = Math.ceil(width - GUTTER);
@@ -109,7 +109,7 @@ function drawItems(span, shift, part) {
   const image = lowPen.createImageData(columns, lines);
   const sums = new Float32Array(4 * columns);
   const scale = columns / (view.to - view.from);
-  const small = view.row * part < 7 ? 1e9 : 3;
+  const small = view.laneHeight * part < 7 ? 1e9 : 3;
   const large = [];
   for (let lane = firstLane; lane < lastLane; lane++) {
     const last = lanes[lane][2];
@@ -144,24 +144,24 @@ function drawItems(span, shift, part) {
     }
   }
   lowPen.putImageData(image, 0, 0);
-  const gap = view.row * part > 8 ? 1.5 : view.row * part > 6 ? 1 : 0;
+  const gap = view.laneHeight * part > 8 ? 1.5 : view.laneHeight * part > 6 ? 1 : 0;
   pen.imageSmoothingEnabled = false;
   for (let line = 0; line < lines; line++)
-    pen.drawImage(low, 0, line, columns, 1, GUTTER, y(firstLane + line) + shift * view.row,
-      columns, view.row * part - gap);
-  for (const i of large) drawLarge(span, i, shift, view.row * part - gap);
-  if (view.row * part >= 14) drawMarks(span, firstLane, lastLane, shift, part);
-  if (view.row * part - gap < 11) drawBlockLabels(span, firstLane, lastLane, shift, part);
+    pen.drawImage(low, 0, line, columns, 1, GUTTER, y(firstLane + line) + shift * view.laneHeight,
+      columns, view.laneHeight * part - gap);
+  for (const i of large) drawLarge(span, i, shift, view.laneHeight * part - gap);
+  if (view.laneHeight * part >= 14) drawMarks(span, firstLane, lastLane, shift, part);
+  if (view.laneHeight * part - gap < 11) drawBlockLabels(span, firstLane, lastLane, shift, part);
 }
 
 // The least size of a block of lanes that gets a label, in pixels.
 const BLOCK = 15;
-// Labels rows that are too low for text: one label for neighbouring lanes that run the same task.
+// Labels lanes that are too low for text: one label for neighbouring lanes that run the same task.
 function drawBlockLabels(span, firstLane, lastLane, shift, part) {
   let open = [];
   const close = (block) => {
-    const tall = (block.lanes - 1) * view.row + view.row * part;
-    const top = y(block.lane) + shift * view.row;
+    const tall = (block.lanes - 1) * view.laneHeight + view.laneHeight * part;
+    const top = y(block.lane) + shift * view.laneHeight;
     if (tall >= 13) drawBlockLabel(block, Math.max(top, TOP), Math.min(top + tall, height));
   };
   for (let lane = firstLane; lane < lastLane; lane++) {
@@ -212,7 +212,7 @@ function drawBlockLabel(block, top, bottom) {
 
 function drawLarge(span, i, shift, size) {
   const left = Math.max(x(span.start[i]), GUTTER - 2), right = Math.min(x(span.end[i]), width + 2);
-  const top = y(laneOf[i]) + shift * view.row, wide = right - left - 0.6;
+  const top = y(laneOf[i]) + shift * view.laneHeight, wide = right - left - 0.6;
   const isWait = sort[i] === WAITING;
   pen.globalAlpha = dimmed(i) ? 0.14 : 1;
   if (isWait) {
@@ -273,7 +273,7 @@ function fitting(names, room) {
 // Draws a tick for each signal and a small triangle for each prefetch: they take no time.
 function drawMarks(span, firstLane, lastLane, shift, part) {
   for (let lane = firstLane; lane < lastLane; lane++) {
-    const top = y(lane) + shift * view.row, size = view.row * part - 1.5;
+    const top = y(lane) + shift * view.laneHeight, size = view.laneHeight * part - 1.5;
     let before = -10;
     for (let i = firstAfter(span, lane, view.from - 1); i < lanes[lane][2]; i++) {
       if (span.start[i] > view.to) break;

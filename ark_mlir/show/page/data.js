@@ -32,7 +32,7 @@ const count = instructions.length / 4, lanes = meta.lanes;
 const laneOf = new Int32Array(count);
 lanes.forEach(([, first, last], lane) => laneOf.fill(lane, first, last));
 const rankOf = (lane) => Math.floor(lanes[lane][0] / meta.smsOfRank);
-// The SM of a lane, or its thread on a CPU, counted within its rank.
+// Returns the SM of a lane, or its thread on a CPU, counted within its rank.
 const smName = (lane) => meta.ranks > 1
   ? `rank ${rankOf(lane)} ${meta.unit} ${lanes[lane][0] % meta.smsOfRank}`
   : `${meta.unit} ${lanes[lane][0]}`;
@@ -72,13 +72,13 @@ for (let i = 0; i < count; i++)
 // State
 //-----------------------------------------------------------------------------
 
-// Rows of many lanes are too low for two bars.
+// If there are many lanes, each lane is too low for two bars.
 let mode = !spans.traced ? "predicted" : lanes.length <= 40 ? "both" : "traced";
-const view = { from: 0, to: total, top: 0, row: 20 };
+const view = { from: 0, to: total, top: 0, laneHeight: 20 };
 let hover = -1, chosen = -1, chosenTask = -1, query = "";
 const shown = new Array(KINDS + 1).fill(true);
 let matches = meta.tasks.map(() => true);
-// Returns the times that figures, shares and arrows refer to: those of the trace if it is shown.
+// The times that figures, shares and arrows use: traced times if they are shown.
 const mainName = () => mode === "both" ? "traced" : mode;
 const main = () => spans[mainName()];
 

@@ -121,15 +121,15 @@ function drawGutter() {
   for (let lane = first; lane < last; lane++) {
     const [sm] = lanes[lane], top = y(lane);
     const several = (lanes[lane - 1] || [])[0] === sm || (lanes[lane + 1] || [])[0] === sm;
-    if (top + view.row / 2 - before < 12 || top + view.row / 2 < TOP + 5) continue;
-    before = top + view.row / 2;
+    if (top + view.laneHeight / 2 - before < 12 || top + view.laneHeight / 2 < TOP + 5) continue;
+    before = top + view.laneHeight / 2;
     pen.fillStyle = hover >= 0 && laneOf[hover] === lane ? paint.text : paint.faint;
     pen.fillText(several ? `${smName(lane)} · ${lane}` : smName(lane), meta.ranks > 1 ? 4 : 14, before);
-    if (mode === "both" && view.row >= 24) {
+    if (mode === "both" && view.laneHeight >= 24) {
       pen.textAlign = "right";
       pen.font = '9px system-ui, "DejaVu Sans", sans-serif';
-      pen.fillText("predicted", GUTTER - 6, top + view.row / 4);
-      pen.fillText("traced", GUTTER - 6, top + (3 * view.row) / 4);
+      pen.fillText("predicted", GUTTER - 6, top + view.laneHeight / 4);
+      pen.fillText("traced", GUTTER - 6, top + (3 * view.laneHeight) / 4);
       pen.textAlign = "left";
       pen.font = '11px system-ui, "DejaVu Sans", sans-serif';
     }
@@ -144,7 +144,8 @@ function drawGutter() {
 // The selected item, and the items that it waits for
 //-----------------------------------------------------------------------------
 
-// The signals that an item waits for: those of the waits right before it, or its own if it is a wait.
+// Returns the signals that an item waits for. If the item is not a wait, these are the signals of
+// the waits directly before it.
 function awaited(i) {
   const result = [];
   const first = lanes[laneOf[i]][1];
@@ -170,7 +171,7 @@ function drawChoice() {
     pen.strokeStyle = color;
     pen.lineWidth = wide;
     const left = x(span.start[i]);
-    pen.strokeRect(left, y(laneOf[i]) + 0.5, Math.max(2, x(span.end[i]) - left), view.row - 1.5);
+    pen.strokeRect(left, y(laneOf[i]) + 0.5, Math.max(2, x(span.end[i]) - left), view.laneHeight - 1.5);
   }
   if (chosen < 0) return;
   for (const [wait, signals] of awaited(chosen)) {
@@ -180,8 +181,8 @@ function drawChoice() {
 }
 
 function arrow(span, from, to, strong) {
-  const x0 = x(span.end[from]), y0 = y(laneOf[from]) + view.row / 2;
-  const x1 = x(span.end[to]), y1 = y(laneOf[to]) + view.row / 2;
+  const x0 = x(span.end[from]), y0 = y(laneOf[from]) + view.laneHeight / 2;
+  const x1 = x(span.end[to]), y1 = y(laneOf[to]) + view.laneHeight / 2;
   const bend = Math.max(24, Math.abs(x1 - x0) / 3);
   pen.strokeStyle = pen.fillStyle = strong ? paint.wait : paint.accent;
   pen.globalAlpha = strong ? 1 : 0.4;

@@ -7,9 +7,9 @@
 // Returns the instruction at a point of the canvas, or -1.
 function hit(px, py) {
   if (px < GUTTER || py < TOP) return -1;
-  const lane = Math.floor((py - TOP + view.top) / view.row);
+  const lane = Math.floor((py - TOP + view.top) / view.laneHeight);
   if (lane < 0 || lane >= lanes.length) return -1;
-  const half = (py - y(lane)) / view.row;
+  const half = (py - y(lane)) / view.laneHeight;
   const span = mode === "both" ? (half < 0.5 ? spans.predicted : spans.traced) : main();
   const reach = ((view.to - view.from) / (width - GUTTER)) * 2.5, when = t(px);
   let found = -1, distance = reach;
@@ -34,8 +34,8 @@ function choose(i, reveal) {
       view.from = middle - size / 2;
       view.to = middle + size / 2;
     }
-    const top = laneOf[i] * view.row;
-    if (top < view.top || top > view.top + height - TOP - view.row)
+    const top = laneOf[i] * view.laneHeight;
+    if (top < view.top || top > view.top + height - TOP - view.laneHeight)
       view.top = top - (height - TOP) / 2;
     clampView();
   }
@@ -58,8 +58,8 @@ function pan(part) {
   redraw();
 }
 function fitRows() {
-  view.row = Math.min(52, Math.max(4, Math.floor((height - TOP) / lanes.length)));
-  $("rowheight").value = view.row;
+  view.laneHeight = Math.min(52, Math.max(4, Math.floor((height - TOP) / lanes.length)));
+  $("laneheight").value = view.laneHeight;
 }
 function fit() {
   view.from = -0.01 * total;
@@ -156,20 +156,20 @@ canvas.addEventListener("wheel", (event) => {
     clampView();
     redraw();
   } else if (event.altKey) {
-    setRow(view.row * Math.exp(-dy / 300));
+    setLaneHeight(view.laneHeight * Math.exp(-dy / 300));
   } else if (Math.abs(dx) > Math.abs(dy)) pan(dx / (width - GUTTER));
   else zoom(Math.exp(dy / 350), Math.max(event.offsetX, GUTTER));
 }, { passive: false });
 
-function setRow(size) {
-  const middle = (view.top + (height - TOP) / 2) / view.row;
-  view.row = Math.min(64, Math.max(3, size));
-  view.top = middle * view.row - (height - TOP) / 2;
-  $("rowheight").value = view.row;
+function setLaneHeight(size) {
+  const middle = (view.top + (height - TOP) / 2) / view.laneHeight;
+  view.laneHeight = Math.min(64, Math.max(3, size));
+  view.top = middle * view.laneHeight - (height - TOP) / 2;
+  $("laneheight").value = view.laneHeight;
   clampView();
   redraw();
 }
-$("rowheight").oninput = () => setRow(+$("rowheight").value);
+$("laneheight").oninput = () => setLaneHeight(+$("laneheight").value);
 $("scroll").onscroll = () => {
   if (Math.abs($("scroll").scrollTop - view.top) < 1) return;
   view.top = $("scroll").scrollTop;
@@ -197,8 +197,8 @@ addEventListener("keydown", (event) => {
     w: () => zoom(0.7), s: () => zoom(1 / 0.7), a: () => pan(-0.2), d: () => pan(0.2),
     "+": () => zoom(0.7), "-": () => zoom(1 / 0.7), "=": () => zoom(0.7), f: fit,
     ArrowLeft: () => pan(-0.1), ArrowRight: () => pan(0.1),
-    ArrowUp: () => { view.top -= view.row; clampView(); redraw(); },
-    ArrowDown: () => { view.top += view.row; clampView(); redraw(); },
+    ArrowUp: () => { view.top -= view.laneHeight; clampView(); redraw(); },
+    ArrowDown: () => { view.top += view.laneHeight; clampView(); redraw(); },
     "?": () => $("guide-button").click(),
     Escape: () => { chosenTask = -1; choose(-1, false); showTasks(); },
     "/": () => $("search").focus(),

@@ -1,11 +1,11 @@
-// Descriptions of items, tasks and kinds of work.
+// The panels beside the timeline: the selected item, the tasks, the links, and the kinds of work.
 // page.html joins all scripts to one function, in the order that timeline.py states.
 
 function pairsOf(i) {
   const pairs = [], span = main();
   const add = (name, value, late) => pairs.push([name, value, late]);
   if (code(i) === STOP) {
-    add("ends", "the launch with this iteration, where the state is not zero");
+    add("ends", "the launch after this iteration, if the state is not zero");
   } else if (isTask(i)) {
     const task = meta.tasks[subject(i)];
     const [begin, end] = [instructions[4 * i + 2], instructions[4 * i + 3]];
@@ -56,7 +56,7 @@ function showDetails() {
   const box = $("details");
   if (chosen < 0) {
     box.replaceChildren(element("div", "hint",
-      "Click a bar: what it is, when it runs, and arrows from what it waits for."));
+      "Click a bar to see its task, its times, and arrows from the signals that it waits for."));
     return;
   }
   describe(chosen, box);
@@ -67,15 +67,16 @@ function showDetails() {
     box.append(element("h2", "", `Signals of ${meta.semaphores[subject(wait)].name}, last first`));
     for (const s of sorted) {
       const run = runBefore(s);
-      const what = run < 0 ? "signal" : titles(run)[0];
-      const link = element("button", "link", `${what} · lane ${laneOf[s]} · ${time(span.end[s])}`);
+      const title = run < 0 ? "signal" : titles(run)[0];
+      const text = `${title} · lane ${laneOf[s]} · ${time(span.end[s])}`;
+      const link = element("button", "link", text);
       link.onclick = () => choose(run < 0 ? s : run, true);
       box.append(link);
     }
   }
 }
 
-// The total time of all work items, by task.
+// Returns the total time of all work items, by task.
 function busyTimes(span) {
   const busy = meta.tasks.map(() => 0);
   for (let i = 0; i < count; i++)
@@ -83,13 +84,13 @@ function busyTimes(span) {
   return busy;
 }
 
-// The predicted and the traced time of a task, and their ratio.
+// Returns the predicted and the traced time of a task, and their ratio.
 function comparison(predicted, traced) {
   const ratio = predicted > 0 ? traced / predicted : 0;
-  const row = element("div", "row faint");
-  row.append(element("span", "", `predicted ${time(predicted, 3)} · traced ${time(traced, 3)}`),
+  const entry = element("div", "row faint");
+  entry.append(element("span", "", `predicted ${time(predicted, 3)} · traced ${time(traced, 3)}`),
     element("span", ratio > 2 ? "late" : "", ratio ? `× ${ratio.toPrecision(3)}` : ""));
-  return row;
+  return entry;
 }
 
 function showTasks() {
@@ -100,22 +101,22 @@ function showTasks() {
   const box = $("tasks");
   box.replaceChildren();
   for (const k of order.slice(0, 60)) {
-    const row = element("button", "task" + (k === chosenTask ? " chosen" : ""));
-    const words = element("div", "row");
-    words.append(element("span", "label", meta.tasks[k].name),
+    const entry = element("button", "task" + (k === chosenTask ? " chosen" : ""));
+    const head = element("div", "row");
+    head.append(element("span", "label", meta.tasks[k].name),
       element("span", "faint", `${((100 * busy[k]) / all).toFixed(1)} %`));
     const bar = element("div", "bar");
     bar.style.width = (100 * busy[k]) / most + "%";
     bar.style.background = palette[meta.tasks[k].kind];
-    row.append(words, bar);
-    if (traced) row.append(comparison(predicted[k], traced[k]));
-    row.title = [meta.tasks[k].ops.join(", "), meta.tasks[k].at].filter(Boolean).join("\n");
-    row.onclick = () => {
+    entry.append(head, bar);
+    if (traced) entry.append(comparison(predicted[k], traced[k]));
+    entry.title = [meta.tasks[k].ops.join(", "), meta.tasks[k].at].filter(Boolean).join("\n");
+    entry.onclick = () => {
       chosenTask = chosenTask === k ? -1 : k;
       showTasks();
       redraw();
     };
-    box.append(row);
+    box.append(entry);
   }
   if (order.length > 60)
     box.append(element("div", "hint", `and ${number(order.length - 60)} more: use the search`));
@@ -127,14 +128,14 @@ function showLinks() {
   $("linkshead").hidden = !meta.links.length;
   box.replaceChildren();
   for (const link of meta.links.slice(0, 16)) {
-    const row = element("div", "task"), words = element("div", "row");
-    words.append(element("span", "label", link.name),
+    const entry = element("div", "task"), head = element("div", "row");
+    head.append(element("span", "label", link.name),
       element("span", "faint", link.text));
     const bar = element("div", "bar");
     bar.style.width = (100 * link.bytes) / most + "%";
     bar.style.background = paint.accent;
-    row.append(words, bar);
-    box.append(row);
+    entry.append(head, bar);
+    box.append(entry);
   }
   if (meta.links.length > 16)
     box.append(element("div", "hint", `and ${number(meta.links.length - 16)} more`));
