@@ -84,7 +84,8 @@ class Operand:
     def as_json(self) -> dict[str, Any]:
         """Returns the object that `parse_operand` reads.
 
-        The object lacks the values that a dense layout implies."""
+        The object lacks the values that a dense layout implies.
+        """
         result: dict[str, Any] = {
             "access": self.access,
             "dtype": self.dtype.name,
@@ -289,7 +290,8 @@ def _count_operators(expression: Expression) -> int:
 def _bounds(offset: Expression, grid: tuple[int, ...]) -> tuple[int, int] | None:
     """Returns the least and the greatest value over a grid.
 
-    Returns None if the values cannot be computed within the limits."""
+    Returns None if the values cannot be computed within the limits.
+    """
     linear = _linear(offset)
     if linear is not None:
         low = high = linear.pop("", 0)
@@ -310,7 +312,8 @@ def _bounds(offset: Expression, grid: tuple[int, ...]) -> tuple[int, int] | None
 def _linear(expression: Expression) -> dict[str, int] | None:
     """Returns the factors of the grid indices, with the constant under the key ``""``.
 
-    Returns None if the expression is not linear."""
+    Returns None if the expression is not linear.
+    """
     if isinstance(expression, int):
         return {"": expression}
     if isinstance(expression, str):

@@ -121,7 +121,8 @@ class Value:
 class Semaphore:
     """A semaphore.
 
-    `arrivals` is the number of its signals per iteration, and `handoff` the kind of hand-off."""
+    `arrivals` is the number of its signals per iteration, and `handoff` the kind of hand-off.
+    """
 
     name: str
     arrivals: int

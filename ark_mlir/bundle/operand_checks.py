@@ -101,7 +101,8 @@ def _check_lifetimes(manifest: Manifest, where: str) -> None:
 def _check_footprints(manifest: Manifest, where: str) -> None:
     """Raises BundleError unless every task has a footprint of its body and a value per operand.
 
-    The footprint must fit the grid of the task."""
+    The footprint must fit the grid of the task.
+    """
     seen: set[tuple[int, int, tuple[int, ...]]] = set()
     steps = Steps()
     for number, task in enumerate(manifest.tasks):

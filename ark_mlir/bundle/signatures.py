@@ -222,7 +222,8 @@ def _checked(path: Path) -> bool:
 def _public_keys(file: Path) -> Iterator[bytes]:
     """Yields the keys in a file.
 
-    The file is PEM, or has one key of 32 bytes in base64 per line; ``#`` begins a comment."""
+    The file is PEM, or has one key of 32 bytes in base64 per line; ``#`` begins a comment.
+    """
     try:
         if file.stat().st_size > _MAX_KEY_FILE:
             raise _no_key(file)

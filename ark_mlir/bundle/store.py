@@ -165,7 +165,8 @@ class BundleStore:
     def _without_key(self, bundle: Bundle, key: str) -> Bundle:
         """Returns the bundle without the option that holds its key.
 
-        Raises BundleError if the entry was saved under another key."""
+        Raises BundleError if the entry was saved under another key.
+        """
         options = dict(bundle.manifest.options)
         if options.pop(_KEY_OPTION, None) != key:
             raise BundleError("it was made for another key, and renamed")
@@ -249,7 +250,8 @@ class BundleStore:
 def default_store() -> BundleStore | None:
     """Returns the cache in ``ARK_CACHE_DIR``, or else in the user's cache folder.
 
-    Returns None if the user has no home folder."""
+    Returns None if the user has no home folder.
+    """
     folder = knobs.CACHE_DIR.get()
     if folder is not None:
         return BundleStore(Path(folder), knobs.CACHE_SIZE.get())

@@ -104,7 +104,8 @@ def parse_tables(manifest: Manifest, sections: Mapping[str, memoryview], where: 
     """Returns the tables of a bundle.
 
     Raises BundleError if an entry is out of range, or if entries contradict each other or the
-    manifest."""
+    manifest.
+    """
     arrays = {name: _array(name, sections[name], where) for name in _SHAPES}
     tables = Tables(**arrays)
     check_declarations(manifest, where)
@@ -289,7 +290,8 @@ class _Checks:
     def _has_other_packets(self) -> NDArray[np.bool_]:
         """Returns the mask of waits for other packets than an earlier wait for the same semaphore.
 
-        The first entries of the packets are compared."""
+        The first entries of the packets are compared.
+        """
         entries = self._tables.instructions
         waits = np.flatnonzero((entries[:, 0] == Opcode.WAIT) & (entries[:, 3] != 0))
         _, first, groups = np.unique(entries[waits, 1], return_index=True, return_inverse=True)
@@ -334,7 +336,8 @@ class _Checks:
     def arrivals(self) -> None:
         """Checks that each wait waits for all arrivals of its semaphore.
 
-        A wait for fewer arrivals could end too early in a later iteration."""
+        A wait for fewer arrivals could end too early in a later iteration.
+        """
         entries = self._tables.instructions
         semaphores = len(self._manifest.semaphores)
         signals = np.bincount(entries[self._tables.signals, 1], minlength=max(semaphores, 1))

@@ -134,7 +134,8 @@ def show_warning(message: Warning | str, *_: object, **__: object) -> None:
 def bug(error: Exception) -> int:
     """Prints the message of an unexpected exception, and returns the exit status.
 
-    The traceback is printed at the log level debug."""
+    The traceback is printed at the log level debug.
+    """
     if os.environ.get("ARK_LOG_LEVEL", "").lower() == "debug":
         traceback.print_exception(error)
     return fail(

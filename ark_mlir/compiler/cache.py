@@ -104,7 +104,8 @@ def program_key(
 def bundle_options(options: CompileOptions) -> dict[str, Any]:
     """Returns the options that change the bundle.
 
-    The metadata of the other fields has ``changes_bundle: False``."""
+    The metadata of the other fields has ``changes_bundle: False``.
+    """
     chosen: dict[str, Any] = {
         item.name: getattr(options, item.name)
         for item in fields(options)

@@ -189,7 +189,8 @@ def _add_need(
 ) -> None:
     """Adds the constraint that a vCTA starts after its producers end.
 
-    If producers run in other lanes, the vCTA also starts after the hand-off."""
+    If producers run in other lanes, the vCTA also starts after the hand-off.
+    """
     consumer = units[task, vcta]
     producers = [units[producer, other] for other in vctas]
     handoff = _handoff(model, problem, producers)
@@ -209,9 +210,9 @@ def _handoff(model: Any, problem: Problem, producers: list[_Unit]) -> Any:
         return costs[0]
     used: list[Any] = []
     for lane in reachable:
-        here = model.new_bool_var("")
-        model.add_max_equality(here, [unit.on[lane] for unit in producers if lane in unit.on])
-        used.append(here)
+        is_used = model.new_bool_var("")
+        model.add_max_equality(is_used, [unit.on[lane] for unit in producers if lane in unit.on])
+        used.append(is_used)
     handoff = model.new_int_var(costs[0], costs[most - 1], "")
     count = model.new_int_var(1, most, "")
     model.add(count == sum(used))
@@ -222,7 +223,8 @@ def _handoff(model: Any, problem: Problem, producers: list[_Unit]) -> Any:
 def _classes_of_equals(problem: Problem) -> _Classes:
     """Returns the classes of interchangeable vCTAs.
 
-    The vCTAs of a class have the same time, producers and consumers."""
+    The vCTAs of a class have the same time, producers and consumers.
+    """
     needs: dict[tuple[int, int], list[_Vctas]] = defaultdict(list)
     needed_in: dict[tuple[int, int], list[int]] = defaultdict(list)
     for number, need in enumerate(problem.needs):
@@ -252,13 +254,14 @@ def _read_steps(solver: Any, units: dict[tuple[int, int], _Unit]) -> list[Step]:
 def _relabel(alike: _Classes, steps: list[Step]) -> list[Step]:
     """Renumbers interchangeable vCTAs by lane and start.
 
-    The vCTAs of a class in one lane then form one work item."""
+    The vCTAs of a class in one lane then form one work item.
+    """
     at = {(step.task, step.vcta): step for step in steps}
     result: list[Step] = []
     for number, ((task, _), vctas) in enumerate(alike.items()):
-        mine = sorted((at[task, vcta] for vcta in vctas), key=lambda s: (s.lane, s.start))
+        ordered = sorted((at[task, vcta] for vcta in vctas), key=lambda s: (s.lane, s.start))
         result += [
             Step(task, vcta, step.lane, step.start, alike=number)
-            for vcta, step in zip(vctas, mine, strict=True)
+            for vcta, step in zip(vctas, ordered, strict=True)
         ]
     return result

@@ -151,8 +151,8 @@ def _times(module: ir.Operation) -> list[_Times]:
     for sms, items in shapes:
         for item in range(items):
             # The times of this item, one for each SM.
-            mine = timeline[first + item : first + sms * items : items]
-            starts, longest = mine[:, 0], float(mine[:, 1].max())
+            item_times = timeline[first + item : first + sms * items : items]
+            starts, longest = item_times[:, 0], float(item_times[:, 1].max())
             result.append((float(starts.min()), float(starts.max()), longest))
         first += sms * items
     return result
@@ -181,7 +181,8 @@ class _Semaphores:
     """The producers and consumers of each semaphore.
 
     The producers are the tasks of the work items before its signals, and the consumers those of the
-    work items after its waits."""
+    work items after its waits.
+    """
 
     signalled: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     waiting: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))

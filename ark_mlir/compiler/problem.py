@@ -142,9 +142,9 @@ def insert_schedule(
         schedule = ark.ScheduleOp(scheduler, problem.sms)
         with ir.InsertionPoint(schedule.body.blocks.append()):
             for number, lane in enumerate(problem.lanes):
-                mine = sorted((s for s in steps if s.lane == number), key=lambda s: s.start)
-                if mine:
-                    _insert_lane(lane, problem, mine, locations)
+                lane_steps = sorted((s for s in steps if s.lane == number), key=lambda s: s.start)
+                if lane_steps:
+                    _insert_lane(lane, problem, lane_steps, locations)
 
 
 def _insert_lane(

@@ -38,7 +38,8 @@ def stages() -> tuple[str, ...]:
 def stages_between(first: str, last: str) -> tuple[str, ...]:
     """Returns the stages from `first` to `last`, both included.
 
-    Raises InvalidUsageError if one of them does not exist."""
+    Raises InvalidUsageError if one of them does not exist.
+    """
     names = stages()
     for name in (first, last):
         if name not in names:

@@ -15,10 +15,10 @@ __all__ = ["check_iterations", "is_stale"]
 def check_iterations(messages: Messages) -> None:
     """Raises InvalidUsageError if ranks run different numbers of iterations."""
     counts = {message.sender: message.body["iterations"] for message in messages}
-    odd = next((rank for rank in counts if counts[rank] != counts[0]), None)
-    if odd is not None:
+    differing = next((rank for rank in counts if counts[rank] != counts[0]), None)
+    if differing is not None:
         raise InvalidUsageError(
-            f"rank 0 runs {counts[0]} iterations, and rank {odd} runs {counts[odd]}"
+            f"rank 0 runs {counts[0]} iterations, and rank {differing} runs {counts[differing]}"
         )
 
 

@@ -156,7 +156,8 @@ def _decode(data: bytes, files: list[int]) -> Received:
 def parse_text(text: bytes) -> Any:
     """Returns the JSON value in a message's text.
 
-    Raises DamagedFrameError if the text is not JSON."""
+    Raises DamagedFrameError if the text is not JSON.
+    """
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -166,7 +167,8 @@ def parse_text(text: bytes) -> Any:
 def parse_object(text: bytes) -> dict[str, Any]:
     """Returns the JSON object in a message's text.
 
-    Raises DamagedFrameError if the text is not a JSON object."""
+    Raises DamagedFrameError if the text is not a JSON object.
+    """
     message = parse_text(text)
     if not isinstance(message, dict):
         raise DamagedFrameError("text that is not a JSON object")
@@ -176,7 +178,8 @@ def parse_object(text: bytes) -> dict[str, Any]:
 def _text_of(file: int, length: int) -> bytes:
     """Returns the text in a file.
 
-    Raises DamagedFrameError, before it reads the file, if the file has another length."""
+    Raises DamagedFrameError, before it reads the file, if the file has another length.
+    """
     try:
         size = os.fstat(file).st_size
         if size != length:

@@ -226,7 +226,8 @@ class Links:
     def _receive(self) -> None:
         """Receives messages in a thread.
 
-        If the thread fails, the rank leaves the world, so that no other rank waits for it."""
+        If the thread fails, the rank leaves the world, so that no other rank waits for it.
+        """
         try:
             self._receive_until_closed()
         except DamagedFrameError as error:

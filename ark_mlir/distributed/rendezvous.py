@@ -265,7 +265,7 @@ class _RankZero:
         except OSError as error:
             raise DeviceError(f"cannot connect ranks to each other: {error.strerror}") from None
         finally:
-            for each in (end for mine in ends.values() for end in mine):
+            for each in (end for pair in ends.values() for end in pair):
                 each.close()
 
     def _send_introduction(

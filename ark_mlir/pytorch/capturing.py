@@ -84,9 +84,9 @@ class Captured:
         return True
 
     def _copy_inputs(self, arguments: Sequence[torch.Tensor]) -> None:
-        for index, (mine, given) in enumerate(zip(self._inputs, arguments, strict=True)):
+        for index, (copy, given) in enumerate(zip(self._inputs, arguments, strict=True)):
             if index not in self._static:
-                mine.copy_(given)
+                copy.copy_(given)
 
 
 def _identity(tensor: torch.Tensor) -> tuple[int, int | None]:

@@ -66,7 +66,8 @@ def export(
 ) -> Any:
     """Returns ``torch.export.export`` of a module; its errors become errors of ark.
 
-    The errors call the module `name`, by default the name of its class."""
+    The errors call the module `name`, by default the name of its class.
+    """
     args, given = _told_apart(torch, (args, dict(kwargs)))
     try:
         with torch.no_grad(), one_error(), whole_stacks():
@@ -79,7 +80,8 @@ def _told_apart(torch: Any, arguments: Any) -> Any:
     """Returns arguments in which no tensor occurs twice.
 
     If two inputs are one tensor in the example, such as tokens that are also labels, torch.export
-    assumes that they are one input in all calls."""
+    assumes that they are one input in all calls.
+    """
     known: set[int] = set()
 
     def copied(value: Any) -> Any:

@@ -192,7 +192,8 @@ def _input(name: str, out: Out) -> ark.Tensor:
 def _constant(array: NDArray[Any]) -> Any:
     """Returns the operand for a constant.
 
-    Constants of rank zero and of float64 take the dtype of the other operand."""
+    Constants of rank zero and of float64 take the dtype of the other operand.
+    """
     if array.ndim == 0:
         return array.item()
     return array if array.dtype == np.float64 else ark.constant(array)

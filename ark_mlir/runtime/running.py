@@ -228,12 +228,12 @@ class Runner:
         executables are for different devices.
         """
         while True:
-            mine, theirs = self.storage.states, lender.storage.states
+            present = self.storage.states, lender.storage.states
             work: Callable[[], bool] = functools.partial(
-                self._share_present, (mine, theirs), lender, parameters
+                self._share_present, present, lender, parameters
             )
             # The lock of the lowest number is the first.
-            for states in sorted({mine, theirs}, key=lambda states: states.number, reverse=True):
+            for states in sorted(set(present), key=lambda states: states.number, reverse=True):
                 work = functools.partial(states.call_locked, self.name, work)
             if work():
                 return
@@ -422,5 +422,6 @@ if hasattr(os, "register_at_fork"):
 def _is_new(value: object) -> bool:
     """Returns True if an output is a new array on the host.
 
-    Such an array must be converted to the caller's framework."""
+    Such an array must be converted to the caller's framework.
+    """
     return isinstance(value, np.ndarray)

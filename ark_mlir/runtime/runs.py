@@ -172,6 +172,6 @@ def _named(
             + (", ".join(names) or "none")
         )
     values = dict(zip(names, given, strict=False))
-    if twice := [name for name in named if name in values]:
-        raise InvalidUsageError(f"input {twice[0]!r} is given twice")
+    if repeated := [name for name in named if name in values]:
+        raise InvalidUsageError(f"input {repeated[0]!r} is given twice")
     return {**values, **named}

@@ -64,7 +64,8 @@ class Assembler(Protocol):
     def origin(self) -> Origin:
         """Returns the description of the assembler for a user.
 
-        Raises CompileError if the assembler does not report its version."""
+        Raises CompileError if the assembler does not report its version.
+        """
         ...
 
     def assemble(self, ptx: str, arch: str, opt_level: int) -> Assembled:

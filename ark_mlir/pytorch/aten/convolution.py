@@ -223,7 +223,8 @@ def _tiled(
 ) -> ark.Tensor:
     """Returns the transposed convolution whose windows touch and do not overlap.
 
-    Each element of an image becomes a tile of the result."""
+    Each element of an image becomes a tile of the result.
+    """
     batch, channels, *extents = images.shape
     _, features, *sizes = filters.shape
     rank, depth = len(sizes), channels // groups

@@ -119,7 +119,8 @@ def _mixed(shares: ark.Tensor, value: ark.Tensor) -> ark.Tensor:
 def _shared_heads(key: ark.Tensor, value: ark.Tensor) -> tuple[ark.Tensor, ark.Tensor]:
     """Returns keys and values before their heads were repeated for groups of query heads.
 
-    ``ark.attention`` does not need the copies."""
+    ``ark.attention`` does not need the copies.
+    """
     keys, values = _before_repeat(key), _before_repeat(value)
     return (keys, values) if keys.shape[:-1] == values.shape[:-1] else (key, value)
 

@@ -104,7 +104,8 @@ def _enter_mean(rank: int) -> None:
 def _counts(each: Windows, pad: int, count: int, extent: int, padding: bool) -> Any:
     """Returns the number of elements of each window along one dimension that torch counts.
 
-    torch counts elements of the padding only if `padding`, and no elements beyond it."""
+    torch counts elements of the padding only if `padding`, and no elements beyond it.
+    """
     starts = np.arange(count) * each.stride - pad
     low, high = (-pad, extent + pad) if padding else (0, extent)
     return np.minimum(starts + each.size, high) - np.maximum(starts, low)

@@ -63,7 +63,8 @@ def promoted(a: Operand, b: Operand) -> DType:
 def _kind(value: Operand) -> tuple[int, DType]:
     """Returns the priority of an operand in torch's type promotion, and its dtype.
 
-    The priority is 2 for a tensor with dimensions, 1 for a tensor of rank zero, 0 for a number."""
+    The priority is 2 for a tensor with dimensions, 1 for a tensor of rank zero, 0 for a number.
+    """
     if isinstance(value, ark.Tensor):
         return (2 if value.ndim else 1), value.dtype
     if isinstance(value, np.ndarray):

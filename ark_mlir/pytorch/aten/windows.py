@@ -45,7 +45,8 @@ class Windows:
 def as_many(value: int | Sequence[int] | None, rank: int, default: int = 1) -> tuple[int, ...]:
     """Returns a number for each of `rank` dimensions, as torch reads its lists.
 
-    One number applies to all dimensions, and an empty list or None means `default`."""
+    One number applies to all dimensions, and an empty list or None means `default`.
+    """
     listed = [value] if isinstance(value, int) else list(value or ())
     if not listed:
         return (default,) * rank
@@ -96,7 +97,8 @@ def elements(
 ) -> list[ark.Tensor]:
     """Returns the elements of all windows over the dimensions from `first`.
 
-    The result has a tensor for each position in a window, in row-major order."""
+    The result has a tensor for each position in a window, in row-major order.
+    """
     slices = [
         [each.element(number, count) for number in range(each.size)]
         for each, count in zip(windows, counts, strict=True)

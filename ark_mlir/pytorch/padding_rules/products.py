@@ -21,7 +21,8 @@ _aten: Any = torch.ops.aten
 def _product(padder: Padder, target: Any, a: Value, b: Value) -> tuple[Any, Any, Axes]:
     """Returns the operands of a matrix product, and the axes of the product.
 
-    The operands are zero beyond the data that is summed."""
+    The operands are zero beyond the data that is summed.
+    """
     if len(a.axes) < 2 or len(b.axes) < 2:
         raise Refusal(f"{target} of a vector")
     summed = a.axes[-1]

@@ -46,8 +46,8 @@ def read_sources(sources: Sources | Sequence[Sources]) -> dict[str, Any]:
     if isinstance(sources, (str, os.PathLike)):
         return dict(read_safetensors(sources))
     if isinstance(sources, Mapping):
-        if odd := [name for name in sources if not isinstance(name, str)]:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidUsageError(f"the name of a parameter must be a string, not {odd[0]!r}")
+        if wrong := [name for name in sources if not isinstance(name, str)]:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidUsageError(f"the name of a parameter must be a string, not {wrong[0]!r}")
         return dict(sources)
     if not isinstance(sources, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidUsageError(
@@ -63,7 +63,8 @@ def read_sources(sources: Sources | Sequence[Sources]) -> dict[str, Any]:
 def bind_array(driver: Driver, array: Array, buffer: Buffer) -> Bound:
     """Returns the memory of an array if the kernel can use it in place, else a copy.
 
-    The array must have the dtype and shape of the buffer."""
+    The array must have the dtype and shape of the buffer.
+    """
     if isinstance(array, DeviceArray):
         return Bound(array.address, array.owner, copied=False)
     if array.flags.c_contiguous:

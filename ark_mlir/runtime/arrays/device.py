@@ -117,8 +117,8 @@ def _device_of(value: Any, run_stream: RunStream) -> tuple[int, int] | None:
             return int(kind), int(number)
         if isinstance(record := getattr(value, "__cuda_array_interface__", None), dict):
             known = int(getattr(getattr(value, "device", None), "id", 0))
-            there = _locate(cast("Mapping[str, Any]", record), run_stream)
-            return CUDA, known if there is None else there
+            ordinal = _locate(cast("Mapping[str, Any]", record), run_stream)
+            return CUDA, known if ordinal is None else ordinal
     except (BufferError, RuntimeError, TypeError, ValueError):
         pass  # the import raises the same error later, with the array's name
     return None
@@ -126,15 +126,16 @@ def _device_of(value: Any, run_stream: RunStream) -> tuple[int, int] | None:
 
 def _check_device(device: tuple[int, int], name: str, run_stream: RunStream) -> None:
     if device != run_stream.device:
-        there, here = device_name(device), device_name(run_stream.device)
-        raise InvalidUsageError(f"{name} is on {there}; {run_stream.user} runs on {here}")
+        actual, expected = device_name(device), device_name(run_stream.device)
+        raise InvalidUsageError(f"{name} is on {actual}; {run_stream.user} runs on {expected}")
 
 
 def _locate(record: Mapping[str, Any], run_stream: RunStream) -> int | None:
     """Returns the number of the GPU whose memory has the address of an array interface.
 
     Returns None if the record is malformed or no GPU has the address. The interface does not name
-    the GPU."""
+    the GPU.
+    """
     data = record.get("data")
     pointer = cast("Any", data[0]) if isinstance(data, tuple) and data else None
     return run_stream.locate(pointer) if isinstance(pointer, int) else None
@@ -191,7 +192,8 @@ def _describe_interface(value: Any, name: str, run_stream: RunStream) -> DeviceA
     """Returns the description of an array with the CUDA array interface.
 
     Adds the stream of the array, which version 3 of the interface names, to the producers of
-    `run_stream`."""
+    `run_stream`.
+    """
     try:
         record: Mapping[str, Any] = value.__cuda_array_interface__
         dtype = dtypes.from_numpy(np.dtype(record["typestr"]))
@@ -239,7 +241,8 @@ class Results:
     def capturable(self, buffer: Buffer) -> bool:
         """Returns True if an output can be allocated during a graph capture.
 
-        Only torch supports such allocations."""
+        Only torch supports such allocations.
+        """
         return torch_of(self._likes.get(buffer.rank)) is not None
 
     def make(
@@ -270,7 +273,8 @@ class Results:
 def _import(exported: DeviceExporter, like: Any) -> Any:
     """Returns the array in the library of `like`.
 
-    Returns the exporter itself if the library has no `from_dlpack`."""
+    Returns the exporter itself if the library has no `from_dlpack`.
+    """
     library = cast("Any", sys.modules.get(type(like).__module__.partition(".")[0]))
     from_dlpack = getattr(library, "from_dlpack", None)
     return exported if from_dlpack is None else from_dlpack(exported)

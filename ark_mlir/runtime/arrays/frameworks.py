@@ -55,7 +55,8 @@ def framework(values: list[object]) -> Wrap:
     """Returns the conversion of outputs to the framework of the inputs.
 
     The first input that is not a NumPy array selects the framework. Without such an input, the
-    result is the identity."""
+    result is the identity.
+    """
     for value in values:
         if isinstance(value, (np.ndarray, np.generic, int)) or not hasattr(value, "__dlpack__"):
             continue

@@ -63,9 +63,9 @@ class Overlaps:
         inputs = [_span(slot, size, slots) for slot, size in self._inputs]
         if (found := find_overlap(outputs, inputs, self._kept)) is not None:
             program = self._manifest.program
-            one, other = (self._manifest.buffers[slot - 1] for slot in found)
+            output, other = (self._manifest.buffers[slot - 1] for slot in found)
             raise InvalidUsageError(
-                f"cannot run {program!r}: {one.kind} {one.name!r} overlaps {other.kind} "
+                f"cannot run {program!r}: {output.kind} {output.name!r} overlaps {other.kind} "
                 f"{other.name!r} in memory; pass another array in out=, or omit it"
             )
 

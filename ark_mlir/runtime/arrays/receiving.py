@@ -81,14 +81,16 @@ def _receive_host(value: object, buffer: Buffer) -> NDArray[Any]:
 def _may_convert(array: NDArray[Any], buffer: Buffer) -> bool:
     """Returns True if an input has another integer type than its buffer.
 
-    Token ids, for example, are int64 in many libraries, and int32 in programs."""
+    Token ids, for example, are int64 in many libraries, and int32 in programs.
+    """
     return buffer.kind == "input" and buffer.dtype.is_integer and array.dtype.kind in "iu"
 
 
 def _convert(array: NDArray[Any], buffer: Buffer) -> NDArray[Any]:
     """Returns integers in the type of their buffer.
 
-    Raises InvalidUsageError if the type does not hold one of the integers."""
+    Raises InvalidUsageError if the type does not hold one of the integers.
+    """
     low, high = buffer.dtype.integer_range
     for number in (int(array.min()), int(array.max())) if array.size else ():
         if not low <= number <= high:
@@ -101,7 +103,8 @@ def _convert(array: NDArray[Any], buffer: Buffer) -> NDArray[Any]:
 def _fit_device(array: DeviceArray, buffer: Buffer) -> DeviceArray:
     """Returns an array on the device that a kernel can use as a buffer in place.
 
-    Raises InvalidUsageError for other arrays."""
+    Raises InvalidUsageError for other arrays.
+    """
     if buffer.kind == "scalar" and array.size == 1:
         # The host cannot check the bound of a value on the device.
         array.shape = buffer.shape
@@ -142,7 +145,8 @@ def _difference(array: Array, buffer: Buffer) -> str:
 def _receive_scalar(value: object, buffer: Buffer) -> NDArray[Any]:
     """Returns a scalar on the host as an array.
 
-    Raises InvalidUsageError if the value is not one integer within the bounds of the scalar."""
+    Raises InvalidUsageError if the value is not one integer within the bounds of the scalar.
+    """
     number = value if value.__class__ is int else _integer(value, _label(buffer))
     low, high = buffer.dtype.integer_range if buffer.maximum is None else (0, buffer.maximum)
     if not low <= cast("int", number) <= high:

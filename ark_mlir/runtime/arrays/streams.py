@@ -52,7 +52,8 @@ class RunStream:
     def follow_torch(self) -> int:
         """Adds torch's current stream to the producers, and returns its handle.
 
-        The stream is looked up once."""
+        The stream is looked up once.
+        """
         if self.torch_stream is None:
             self.torch_stream = torch_stream(self.torch, self.device[1])
             self.producers.add(self.torch_stream)
@@ -93,7 +94,8 @@ class StreamsByRank(tuple[int | None, ...]):
 def loaded_torch() -> Any:
     """Returns the module torch if it is imported and built for CUDA, else None.
 
-    Without such a module, no array can be a CUDA tensor of torch."""
+    Without such a module, no array can be a CUDA tensor of torch.
+    """
     torch = cast("Any", sys.modules.get("torch"))
     return None if torch is None or torch.version.hip is not None else torch
 
@@ -127,7 +129,8 @@ def torch_stream(torch: Any, ordinal: int) -> int:
 def current_stream(ordinal: int) -> int:
     """Returns the handle of torch's current stream, or of the default stream.
 
-    torch has a current stream after it has initialised CUDA."""
+    torch has a current stream after it has initialised CUDA.
+    """
     torch = cast("Any", sys.modules.get("torch"))
     if torch is None or not torch.cuda.is_initialized():
         return 0
@@ -137,7 +140,8 @@ def current_stream(ordinal: int) -> int:
 def current_stream_of(values: Iterable[object]) -> int | None:
     """Returns the handle of torch's current stream on the GPU of the first CUDA tensor in `values`.
 
-    The stream is that of this thread. Returns None if no value is a CUDA tensor."""
+    The stream is that of this thread. Returns None if no value is a CUDA tensor.
+    """
     for value in values:
         if (torch := torch_of(value)) is not None:
             return torch_stream(torch, cast("Any", value).get_device())

@@ -237,7 +237,8 @@ class CpuDriver:
     def _until_ended(self, lanes: Lanes, run: Run) -> bool:
         """Waits until the lanes have left the kernel.
 
-        Returns False if lanes are still in the kernel after an abort."""
+        Returns False if lanes are still in the kernel after an abort.
+        """
         while not lanes.join(_POLL_SECONDS):
             if lanes.failure is not None:
                 run.abort()
@@ -249,7 +250,8 @@ class CpuDriver:
     def _until_answered(self, lanes: Lanes, run: Run, doorbell: Doorbell) -> bool:
         """Waits until the lanes have completed their run.
 
-        Returns False if the lanes leave the kernel instead."""
+        Returns False if the lanes leave the kernel instead.
+        """
         start = time.monotonic()
         while not doorbell.answered:
             if lanes.failure is not None:

@@ -199,8 +199,8 @@ def _check_relocations(
     elf: ElfImage, relocations: np.ndarray[tuple[int], np.dtype[np.void]], dynamic: Segment
 ) -> None:
     types = relocations["type"]
-    if len(odd := types[~np.isin(types, _RELOCATION_TYPES[elf.machine])]):
-        kind = int(odd[0])
+    if len(refused := types[~np.isin(types, _RELOCATION_TYPES[elf.machine])]):
+        kind = int(refused[0])
         name = _RELOCATION_NAMES.get((elf.machine, kind), f"type {kind}")
         raise Refused(f"has a relocation of {name}")
     for address in relocations["offset"].tolist():
@@ -255,9 +255,9 @@ def _check_symbols(elf: ElfImage, entries: Entries, names: _Names, count: int) -
     kinds, bindings = symbols["info"] & 15, symbols["info"] >> 4
     if (symbols["name"] >= names.size).any():
         raise Refused("has names outside of its string table")
-    odd = ~np.isin(kinds, _SYMBOL_TYPES) | ~np.isin(bindings, _BINDINGS)
-    if odd.any():
-        index = int(np.argmax(odd))
+    refused = ~np.isin(kinds, _SYMBOL_TYPES) | ~np.isin(bindings, _BINDINGS)
+    if refused.any():
+        index = int(np.argmax(refused))
         kind, name = int(kinds[index]), names[int(symbols["name"][index])]
         described = {_IFUNC: "an indirect function", _TLS: "a thread-local variable"}
         text = described.get(kind, "of a kind that a kernel must not have")

@@ -59,7 +59,8 @@ def architecture() -> str:
 def features() -> frozenset[str]:
     """Returns the instruction-set features by Linux's names, without punctuation.
 
-    The result is empty if the features are unknown."""
+    The result is empty if the features are unknown.
+    """
     try:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -111,9 +111,10 @@ def _check_version(api: CudaApi, ptx: bytes, where: str) -> None:
     major, minor, driver = _DRIVERS[version]
     has = int(api.call("cuDriverGetVersion"))
     if has < 1000 * major + 10 * minor:
-        there = f"{has // 1000}.{has % 1000 // 10}"
+        supported = f"{has // 1000}.{has % 1000 // 10}"
         raise UnsupportedError(
             f"the bundle holds PTX {version[0]}.{version[1]}, which needs a driver for CUDA "
-            f"{major}.{minor} or later ({driver}); the driver of this machine is for CUDA {there}",
+            f"{major}.{minor} or later ({driver}); the driver of this machine is for CUDA "
+            f"{supported}",
             location=where,
         )

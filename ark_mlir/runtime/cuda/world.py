@@ -95,11 +95,11 @@ class CudaWorldDriver:
             if rank:
                 self._constants[rank] = self._copy_constants(bundle, driver)
 
-    def _share(self, part: int) -> PeerMemory | None:
+    def _share(self, part_bytes: int) -> PeerMemory | None:
         """Returns memory with a part on each GPU, or None if parts have no bytes."""
-        if not part:
+        if not part_bytes:
             return None
-        memory = PeerMemory(self._apis, part)
+        memory = PeerMemory(self._apis, part_bytes)
         # A running kernel may access the memory until its driver is closed.
         self._free_last(memory.free)
         return memory
@@ -161,10 +161,10 @@ class CudaWorldDriver:
 
     def synchronize(self, run_stream: RunStream) -> None:
         """See :meth:`Driver.synchronize`."""
-        for driver, part in self._parts(run_stream):
-            driver.synchronize(part)
+        for driver, stream in self._by_rank(run_stream):
+            driver.synchronize(stream)
 
-    def _parts(self, run_stream: RunStream) -> list[tuple[_RankDriver, RunStream]]:
+    def _by_rank(self, run_stream: RunStream) -> list[tuple[_RankDriver, RunStream]]:
         """Returns the driver and the stream of each rank."""
         assert isinstance(run_stream, RankStreams)
         return list(zip(self._ranks, run_stream.ranks, strict=True))
@@ -176,9 +176,9 @@ class CudaWorldDriver:
     def captures(self, run_stream: RunStream) -> bool:
         """See :meth:`Driver.captures`; raises InvalidUsageError if a stream is being captured: a
         graph does not launch the kernels of several GPUs together."""
-        for driver, part in self._parts(run_stream):
+        for driver, stream in self._by_rank(run_stream):
             driver.api.enter()
-            if driver.captures(part):
+            if driver.captures(stream):
                 raise InvalidUsageError("a run on several GPUs cannot be part of a CUDA graph")
         return False
 
@@ -205,7 +205,7 @@ class CudaWorldDriver:
         try:
             for rank, driver in enumerate(self._ranks):
                 driver.api.enter()
-                driver.launch(self._part(launch, rank, streams[rank]))
+                driver.launch(self._launch_of(launch, rank, streams[rank]))
                 started.append(driver)
         except BaseException:
             self._end(started)
@@ -217,24 +217,24 @@ class CudaWorldDriver:
         If a stream may have work of the caller, each stream waits for the earlier work of all
         streams. No kernel then occupies its GPU while the kernel of another rank cannot begin.
         """
-        parts = self._parts(run_stream)
-        if not any(driver.is_foreign(part) for driver, part in parts):
-            return [part for _, part in parts]
+        streams = self._by_rank(run_stream)
+        if not any(driver.is_foreign(stream) for driver, stream in streams):
+            return [stream for _, stream in streams]
         marks: list[tuple[int, object]] = []
-        for driver, part in parts:
+        for driver, stream in streams:
             driver.api.enter()
-            marks.append(driver.mark(part))
-        for driver, (stream, _) in zip(self._ranks, marks, strict=True):
+            marks.append(driver.mark(stream))
+        for driver, (handle, _) in zip(self._ranks, marks, strict=True):
             driver.api.enter()
             for other, reached in marks:
-                if other != stream:
-                    driver.api.call("cuStreamWaitEvent", stream, reached, 0)
+                if other != handle:
+                    driver.api.call("cuStreamWaitEvent", handle, reached, 0)
         return [
-            RunStream(part.device, stream)
-            for (_, part), (stream, _) in zip(parts, marks, strict=True)
+            RunStream(stream.device, handle)
+            for (_, stream), (handle, _) in zip(streams, marks, strict=True)
         ]
 
-    def _part(self, launch: Launch, rank: int, stream: RunStream) -> Launch:
+    def _launch_of(self, launch: Launch, rank: int, stream: RunStream) -> Launch:
         """Returns the launch of one rank, with the constants on its GPU."""
         addresses = launch.addresses
         if constants := self._constants.get(rank):
@@ -374,22 +374,22 @@ class _RankDriver(CudaDriver):
 class _WorldExchange:
     """Transfers of the arrays of each rank to its GPU and back."""
 
-    def __init__(self, parts: Sequence[tuple[_RankDriver, CudaExchange]]) -> None:
-        self._parts = parts
+    def __init__(self, exchanges: Sequence[tuple[_RankDriver, CudaExchange]]) -> None:
+        self._exchanges = exchanges
 
     def bring(self, arrays: Mapping[str, Array], results: Results, where: RunStream) -> Slots:
         """See :meth:`Exchange.bring`."""
         assert isinstance(where, RankStreams)
         slots: Slots = {}
-        for (driver, exchange), part in zip(self._parts, where.ranks, strict=True):
+        for (driver, exchange), stream in zip(self._exchanges, where.ranks, strict=True):
             driver.api.enter()
-            slots |= exchange.bring(arrays, results, part)
+            slots |= exchange.bring(arrays, results, stream)
         return slots
 
     def fetch(self) -> dict[str, Any]:
         """See :meth:`Exchange.fetch`."""
         values: dict[str, Any] = {}
-        for driver, exchange in self._parts:
+        for driver, exchange in self._exchanges:
             driver.api.enter()
             values |= exchange.fetch()
         return values

@@ -125,7 +125,8 @@ class Memory(Protocol):
     def free(self) -> None:
         """Frees the memory, or defers this to a later time if a kernel may still use the memory.
 
-        May be called again; no other method may follow."""
+        May be called again; no other method may follow.
+        """
         ...
 
 

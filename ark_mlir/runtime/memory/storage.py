@@ -208,29 +208,30 @@ class Storage:
     def _like(self, lender: Storage, problems: list[str]) -> dict[str, Bound]:
         """Returns the lender's bound parameters that this program has, too.
 
-        Appends the parameters that differ to `problems`."""
+        Appends the parameters that differ to `problems`.
+        """
         found: dict[str, Bound] = {}
-        theirs = {buffer.name: buffer for buffer in lender._manifest.parameters}
-        for mine in self._manifest.parameters:
-            bound = lender._values.parameters.get(mine.name)
+        lent = {buffer.name: buffer for buffer in lender._manifest.parameters}
+        for buffer in self._manifest.parameters:
+            bound = lender._values.parameters.get(buffer.name)
             if bound is None:
                 continue
-            other = theirs[mine.name]
-            if (mine.shape, mine.dtype) == (other.shape, other.dtype):
-                found[mine.name] = bound
+            other = lent[buffer.name]
+            if (buffer.shape, buffer.dtype) == (other.shape, other.dtype):
+                found[buffer.name] = bound
             else:
-                problems.append(_difference("parameter", mine, other))
+                problems.append(_difference("parameter", buffer, other))
         return found
 
     def _unlike_states(self, lender: Storage) -> list[str]:
-        theirs = {buffer.name: buffer for buffer in lender._manifest.states}
+        lent = {buffer.name: buffer for buffer in lender._manifest.states}
         problems: list[str] = []
-        for mine in self._manifest.states:
-            other = theirs.get(mine.name)
+        for buffer in self._manifest.states:
+            other = lent.get(buffer.name)
             if other is None:
-                problems.append(f"it has no state {mine.name!r}")
-            elif (mine.shape, mine.dtype) != (other.shape, other.dtype):
-                problems.append(_difference("state", mine, other))
+                problems.append(f"it has no state {buffer.name!r}")
+            elif (buffer.shape, buffer.dtype) != (other.shape, other.dtype):
+                problems.append(_difference("state", buffer, other))
         return problems
 
     def _write_initial(
@@ -271,10 +272,10 @@ class Storage:
         states.leave(self._user)
 
 
-def _difference(kind: str, mine: Buffer, other: Buffer) -> str:
+def _difference(kind: str, buffer: Buffer, other: Buffer) -> str:
     return (
-        f"its {kind} {mine.name!r} is {other.dtype} {list(other.shape)}, "
-        f"not {mine.dtype} {list(mine.shape)}"
+        f"its {kind} {buffer.name!r} is {other.dtype} {list(other.shape)}, "
+        f"not {buffer.dtype} {list(buffer.shape)}"
     )
 
 
