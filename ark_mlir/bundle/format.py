@@ -111,8 +111,8 @@ def align(offset: int) -> int:
 def section_offsets(manifest_size: int, sizes: Iterable[int]) -> tuple[list[int], int]:
     """Returns the offset of each section, in file order, and the length of the file, in bytes.
 
-    The sizes determine the layout. A reader compares a file with it, and so rejects overlaps, gaps
-    and trailing bytes.
+    The sizes determine the layout. A reader compares the layout of a file with these offsets, and
+    rejects overlaps, gaps and trailing bytes.
     """
     offsets: list[int] = []
     end = HEADER_SIZE + manifest_size

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from ..dtypes import DType
 
 KINDS = ("input", "parameter", "state", "scalar", "output", "constant")
-# The kinds of buffers that callers bind by name. They share one namespace; outputs and constants
-# have namespaces of their own.
+# The kinds of buffers that callers bind by name. They share one namespace. Outputs have another
+# namespace, and so have constants.
 BOUND_KINDS = ("input", "parameter", "state", "scalar")
 _RANK = re.compile(r"rank(\d{1,5})/")
 

@@ -134,7 +134,7 @@ def _array(name: str, data: memoryview, where: str) -> NDArray[Any]:
 
 
 class _Checks:
-    """The checks of all tables; each check relies on those that `parse_tables` calls before it."""
+    """The checks of all tables; each relies on the checks that `parse_tables` calls earlier."""
 
     def __init__(self, manifest: Manifest, tables: Tables, where: str) -> None:
         self._manifest = manifest
@@ -278,7 +278,7 @@ class _Checks:
         first, last = offsets[:-1], offsets[1:]
         bad = (slots[:-1] != 0) | (slots[1:] != 0) | (first % 8 != 0) | (last % 8 != 0)
         bad |= (first > last) | (last + 8 > self._manifest.arena)
-        # The number of wrong pairs among those that begin at entry e, e + 2, e + 4, …
+        # The number of wrong pairs among the pairs that begin at entry e, e + 2, e + 4, …
         bad_from = np.zeros(len(slots) + 2, np.int64)
         for begin in (0, 1):
             pairs = bad[begin::2]

@@ -72,7 +72,7 @@ def _add_prompts(parser: argparse.ArgumentParser) -> None:
     prompt.add_argument(
         "--prompts",
         metavar="FILE",
-        help="file with a prompt in each line; they run one after another, and each result is a "
+        help="file with a prompt in each line; the prompts run in order, and each result is a "
         "line of JSON with `prompt` and `text`",
     )
     parser.add_argument(

@@ -51,7 +51,7 @@ def compile(
         target: ``cpu``, ``cpu:N`` (N workers), ``cuda:sm_90a``, ``hip:gfx942``, or a Target;
             by default that of the module, else ARK_TARGET, else cpu. ``cuda`` is the first GPU of
             this machine; ``cuda:1`` and ``cuda:0,1`` name GPUs by their numbers, as the option
-            `devices` does. Each rank has a machine of its own; with ``cpu``, the ranks share the
+            `devices` does. The target is the machine of one rank. With ``cpu``, the ranks share the
             cores, and on a single GPU they share its SMs.
         options: see :class:`CompileOptions`.
         overrides: fields of :class:`CompileOptions`, which override those of `options`.

@@ -40,7 +40,7 @@ _NESTED = re.compile(r'loc\(("(?:[^"\\]|\\.)*"\(#loc\d*\))\)')
 _HEADER = """\
 // The program {program} for {target}, with its schedule{predicted}, which begins at line {{line}}.
 //
-// Edit the schedule, then prove it, or compile it; both name what is wrong:
+// Edit the schedule, then prove or compile it. Errors name the line of the schedule:
 //   ark check {{name}}
 //   ark compile {{name}} -o {program}.arkbin
 //

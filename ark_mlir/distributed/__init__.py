@@ -46,7 +46,7 @@ def init(
     """Waits until all ranks of the job have called `init`, and makes this process one of them.
 
     Afterwards, `ark.compile` of a program with a rank and `ark.load` of a program of several ranks
-    are collective calls: all ranks make them, and each rank gets the executable of its own share.
+    are collective calls: all ranks make them, and each rank gets the executable of its rank.
     Without `address`, all ranks are processes of one user on one host.
 
     Args:

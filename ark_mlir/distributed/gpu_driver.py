@@ -80,8 +80,8 @@ class GpuRankDriver(CudaDriver):
     def launch(self, launch: Launch) -> None:
         """See :meth:`Driver.launch`: launches when all ranks have arrived."""
         if self._abandoned is not None:
-            # This rank waits before it tells the others that it has arrived: its abandoned kernel
-            # may still signal to them.
+            # This rank waits before it sends its message: its abandoned kernel may still signal to
+            # the other ranks.
             self._await_abandoned(self._abandoned)
         launch = self._after_earlier_work(launch)
         call = self._current_call()

@@ -39,7 +39,7 @@ def bake_constants(module: torch.fx.GraphModule) -> None:
 
 
 def _replace(module: torch.fx.GraphModule, node: Node, value: object) -> None:
-    if not isinstance(value, torch.Tensor):  # a tuple, whose elements are nodes of their own
+    if not isinstance(value, torch.Tensor):  # a tuple; its elements are separate nodes
         return
     name = f"_ark_constant_{node.name}"
     module.register_buffer(name, value, persistent=False)

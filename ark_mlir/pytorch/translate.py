@@ -92,7 +92,7 @@ class Translation:
         self._values[node] = self._unknown(node)
 
     def tensor(self, node: Node) -> ark.Tensor:
-        """Returns the tensor of a node; raises UnsupportedError if it has none."""
+        """Returns the tensor of a node; raises UnsupportedError if the node has no tensor."""
         value = self._value(node)
         return value if isinstance(value, ark.Tensor) else ark.constant(value, out_of(node).dtype)
 

@@ -56,7 +56,7 @@ class Executable(Runs):
     """A compiled program, ready to run; :func:`ark_mlir.load` and ``compile`` return it.
 
     Parameters are bound once, and states keep their values between runs. Several threads may call
-    `run`; the runs take place one after the other. `close`, or the end of a ``with`` block, frees
+    `run`; one run executes at a time. `close`, or the end of a ``with`` block, frees
     memory and threads. The garbage collection of the executable and the end of the process free
     them, too; errors then go to ``sys.unraisablehook`` or to the log.
 

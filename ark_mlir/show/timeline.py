@@ -152,7 +152,7 @@ def _file(name: str) -> str:
 
 
 def _script_json(value: Any) -> str:
-    """Returns JSON that is safe inside a script element, whatever names it contains."""
+    """Returns JSON that is safe inside a script element, for any names."""
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=True)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 

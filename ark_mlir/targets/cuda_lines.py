@@ -51,7 +51,7 @@ def take_line_table(module: ir.Operation) -> list[SourceLine]:
 def name_lines(ptx: str, table: list[SourceLine]) -> str:
     """Returns PTX with names of ops and lines of the user's files in place of entry numbers."""
     # Profilers identify the function into which another is inlined by its file and line. Each
-    # function of the PTX therefore gets a file of its own, with one line.
+    # function of the PTX therefore gets a separate file with one line.
     functions = _FUNCTION.findall(ptx)
     files = _numbered([*functions, *(line.file or _NO_FILE for line in table)])
     labels = {name: f"$L__ark_name{n}" for name, n in _numbered(p.name for p in table).items()}

@@ -204,7 +204,7 @@ def _check_relocations(
         name = _RELOCATION_NAMES.get((elf.machine, kind), f"type {kind}")
         raise Refused(f"has a relocation of {name}")
     for address in relocations["offset"].tolist():
-        if not elf.writable(address, _ADDRESS_SIZE) or dynamic.meets(address, _ADDRESS_SIZE):
+        if not elf.writable(address, _ADDRESS_SIZE) or dynamic.overlaps(address, _ADDRESS_SIZE):
             raise Refused(
                 f"has a relocation that writes to {address:#x}, which no relocation may change"
             )
@@ -215,7 +215,7 @@ def _check_got(elf: ElfImage, entries: Entries, dynamic: Segment) -> None:
     if _PLTGOT not in entries:
         return
     begin, size = entries[_PLTGOT], 3 * _ADDRESS_SIZE
-    if not elf.writable(begin, size) or dynamic.meets(begin, size):
+    if not elf.writable(begin, size) or dynamic.overlaps(begin, size):
         raise Refused("has a global offset table (DT_PLTGOT) outside of writable data")
 
 

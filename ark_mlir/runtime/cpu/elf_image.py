@@ -32,7 +32,7 @@ class Segment:
         """Returns True if all of these addresses belong to the segment."""
         return self.address <= address and address + size <= self.end
 
-    def meets(self, address: int, size: int) -> bool:
+    def overlaps(self, address: int, size: int) -> bool:
         """Returns True if any of these addresses belongs to the segment."""
         return address < self.end and self.address < address + size
 

@@ -41,7 +41,7 @@ class Backlog:
     deferred handles are released when the kernel has ended and ark next allocates or frees one.
 
     The driver does not report all kernels of other programs. A call that may wait therefore runs in
-    a thread of its own, with a limit. After a call that has exceeded the limit, no handle is
+    a separate thread, with a limit. After a call that has exceeded the limit, no handle is
     released until the call has returned; its thread then releases the deferred handles.
 
     The garbage collector may interrupt methods, and several threads may call them: each step is one

@@ -88,7 +88,7 @@ class CudaImage:
 def _check_architecture(api: CudaApi, bundle: Bundle, is_cubin: bool) -> None:
     """Raises UnsupportedError if the code cannot run on this GPU.
 
-    A cubin runs on GPUs of its own major version with the same or a later minor version. PTX runs
+    A cubin runs on GPUs with the same major version and the same or a later minor version. PTX runs
     on all later GPUs. Architecture-specific code (`a`) runs only on that exact architecture.
     """
     arch = bundle.manifest.target.arch

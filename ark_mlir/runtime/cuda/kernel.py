@@ -31,8 +31,8 @@ class SharedMemory(NamedTuple):
         semaphores: the counters of this GPU.
         packets: the task packets of all ranks.
         own_packets: the task packets on this GPU.
-        begun: for each rank, the address of the word on its GPU which tells that this kernel has
-            begun.
+        begun: for each rank, the address of the word on its GPU that records the start of this
+            kernel.
         slots: addresses for further slots, in which linked tables have the parts of other ranks.
     """
 

@@ -58,7 +58,7 @@ class BorrowedBlock:
     """The memory of another process, mapped for the GPU of this one.
 
     Args:
-        api: the driver API of the own GPU, with its context open.
+        api: the driver API of the GPU of this process, with its context open.
         handle: the result of :meth:`LentBlock.handle` in the other process.
         offset: the attribute of the :class:`LentBlock` in the other process.
 

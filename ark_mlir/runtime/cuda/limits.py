@@ -12,7 +12,7 @@ _this_thread = threading.local()
 
 
 class LimitedCall:
-    """A call in a thread of its own, so that the caller can stop waiting for it.
+    """A call in a separate thread, so that the caller can stop waiting for it.
 
     A call within such a thread, and one for which no thread can be started (at the end of the
     process), has no limit and runs at once.

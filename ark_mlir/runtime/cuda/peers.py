@@ -56,7 +56,7 @@ def require_peer_access(apis: Sequence[CudaApi]) -> None:
             if not api.call("cuDeviceCanAccessPeer", api.device, other.device):
                 raise UnsupportedError(
                     f"GPU {api.ordinal} cannot access the memory of GPU {other.ordinal}: ranks on "
-                    "GPUs of their own need GPUs linked by NVLink, or by PCIe with peer access",
+                    "several GPUs need GPUs linked by NVLink, or by PCIe with peer access",
                     notes=[USE_ONE],
                 )
 
@@ -160,9 +160,10 @@ class MappedParts:
     consecutive addresses.
 
     Args:
-        api: the driver API of the own GPU, with its context open.
+        api: the driver API of the GPU of this process, with its context open.
         exported: the part of this process; None if all parts are imported.
-        files: the file descriptors of the parts, in the order of the ranks; None for the own part.
+        files: the file descriptors of the parts, in the order of the ranks; None for the part of
+            this process.
         part: bytes of each part.
 
     Raises DeviceError or UnsupportedError if the driver refuses one of the parts.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("ark")
 
-# A kernel that runs for so long is reported, and again after twice the time, and so on.
+# A kernel that runs for this time is reported, and again after twice the time, and so on.
 _LONG_SECONDS = 60.0
 # The deadline of a queued launch, as a multiple of the time limit of a wait. An earlier kernel of
 # ark's in the queue, if it hangs or is resident and idle, ends after one such limit.

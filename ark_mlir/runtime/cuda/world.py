@@ -1,4 +1,4 @@
-"""The driver for `cuda` with several ranks in this process, each on a GPU of its own."""
+"""The driver for `cuda` with several ranks in this process, each on another GPU."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class CudaWorldDriver:
 
     See :class:`ark_mlir.runtime.Driver`.
 
-    Each GPU executes the lanes of its rank in a kernel of its own. The kernels exchange data and
+    Each GPU executes the lanes of its rank in a separate kernel. The kernels exchange data and
     signals through memory that all GPUs map, without the host. There are no resident kernels:
     every run is a launch.
 

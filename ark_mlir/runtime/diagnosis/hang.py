@@ -158,7 +158,7 @@ def failure(bundle: Bundle, outcome: Outcome, timeout_ns: int) -> ArkError:
 def _data_error(bundle: Bundle, outcome: Outcome) -> ArkError:
     fault, tasks = outcome.fault, bundle.manifest.tasks
     task = tasks[fault.task] if 0 <= fault.task < len(tasks) else None
-    # If there are several ranks, the name of the task tells which rank passed the data.
+    # If there are several ranks, the name of the task contains the rank that passed the data.
     subject = f"task {task.name!r}: " if task and bundle.manifest.ranks > 1 else ""
     return DataRangeError(
         f"{subject}index {fault.index} is out of range [0, {fault.bound})",

@@ -79,5 +79,5 @@ DOORBELL_ANSWERS = 8
 DOORBELL_HOST = 16
 DOORBELL_LANES = 17
 DOORBELL_WORDS = 24
-# The value of the word of rings with which lane 0 tells the other lanes to leave the kernel.
+# The value of the word of rings by which lane 0 makes the other lanes leave the kernel.
 DOORBELL_LEAVE = (1 << 64) - 1

@@ -2,7 +2,7 @@
 
 A bundle describes the lanes of all ranks together: a semaphore is one counter, and a barrier is
 passed by all lanes at once. The proof covers this form, and one launch on one GPU executes it. If
-each rank has a GPU of its own, linking changes four things:
+each rank has a separate GPU, linking changes four things:
 
 - a GPU executes the lanes of its rank only. The entry of a lane holds the index of the lane among
   the lanes of all ranks instead of the SM. The code of the kernel indexes its tables by this index;

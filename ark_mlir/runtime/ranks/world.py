@@ -105,7 +105,7 @@ class World(Executable):
         """Runs all ranks once, together.
 
         Arrays on the GPU of their rank are used in place; arrays on the host are copied. If each
-        rank has a GPU of its own, no kernel begins before the earlier work of all streams has
+        rank has a separate GPU, no kernel begins before the earlier work of all streams has
         ended.
 
         Args:
