@@ -73,7 +73,9 @@ def run(options: argparse.Namespace) -> int:
     if options.bundle is not None:
         given = [f"--set {name}" for name in settings] + ["--target"] * bool(options.target)
         if given:
-            raise InvalidUsageError(f"{given[0]} cannot be used with a bundle: it is compiled")
+            raise InvalidUsageError(
+                f"{given[0]} cannot be used with a bundle, which is already compiled"
+            )
     texts = _texts(options)
     files = EmbeddingFiles.read(options.folder)
     prefix = files.prefix(options.prompt_name)

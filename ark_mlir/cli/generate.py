@@ -170,7 +170,9 @@ def _check_options(options: argparse.Namespace, settings: dict[str, Any]) -> Non
     if options.bundle is not None:
         given = [f"--set {name}" for name in settings] + ["--target"] * bool(options.target)
         if given:
-            raise InvalidUsageError(f"{given[0]} cannot be used with a bundle: it is compiled")
+            raise InvalidUsageError(
+                f"{given[0]} cannot be used with a bundle, which is already compiled"
+            )
 
 
 def _generate(
