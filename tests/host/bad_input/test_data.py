@@ -61,7 +61,7 @@ W = np.ones((8, 16), np.float32)
         ({"w": W, "v": W}, "there is no parameter 'v'"),
         ({"w": None}, "parameter 'w' is a NoneType"),
         ({"w": [[1.0]]}, "parameter 'w' is a list"),
-        ({3: W}, "the name of a parameter is a string, not 3"),
+        ({3: W}, "the name of a parameter must be a string, not 3"),
         (None, "cannot bind a NoneType"),
         (5, "cannot bind an int"),
         ("no.safetensors", "no.safetensors: cannot be read"),
@@ -145,7 +145,7 @@ def bad_bundles(bundle: Path, folder: Path) -> dict[str, tuple[Path, str]]:
         cases[name] = (path, message)
 
     write("empty", b"", "the file has 0 bytes")
-    write("text", b"hello world\n" * 100, "this is not a bundle")
+    write("text", b"hello world\n" * 100, "it is not a bundle")
     write("short", data[: len(data) // 2], "truncated")
     write("shorter-by-one", data[:-1], "truncated")
     write("longer", data + b"\0", "bytes were appended")

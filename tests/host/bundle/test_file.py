@@ -33,7 +33,7 @@ def u64(value: int) -> bytes:
 DAMAGES: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "empty": (lambda data: b"", "at least 64"),
     "few-bytes": (lambda data: data[:10], "at least 64"),
-    "magic": (lambda data: b"PK\3\4" + data[4:], "magic"),
+    "magic": (lambda data: b"PK\3\4" + data[4:], "not a bundle"),
     "version": (lambda data: patched(data, 8, b"\3\0\0\0"), "version is 3"),
     "old-version": (lambda data: patched(data, 8, b"\1\0\0\0"), "compile the program again"),
     "flags": (lambda data: patched(data, 12, b"\1\0\0\0"), "format is unknown to this version"),
@@ -118,7 +118,7 @@ def test_a_large_file_is_refused_by_its_first_bytes(tmp_path: Path) -> None:
     path = tmp_path / "large"
     with path.open("wb") as file:
         file.truncate(1 << 39)
-    with pytest.raises(BundleError, match="magic"):
+    with pytest.raises(BundleError, match="not a bundle"):
         read_bundle(path)
 
 

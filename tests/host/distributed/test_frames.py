@@ -72,7 +72,7 @@ def test_every_size(no_leaks: None, pair: Pair, size: int) -> None:
 def test_the_largest_message(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(frames, "LONGEST_TEXT", 100_002)
     assert exchange(pair, "x" * 100_000).message == "x" * 100_000
-    with pytest.raises(ark.UnsupportedError, match="a message of 100003 bytes"):
+    with pytest.raises(ark.UnsupportedError, match="has 100003 bytes"):
         frames.Frame("x" * 100_001)
     with frames.Frame("x" * 100_000) as frame:
         frame.send(pair[0])
@@ -267,7 +267,7 @@ def test_a_message_that_is_too_large(
             meet_in(world[0], body="x" * 100_000)
 
     def small() -> None:
-        assert "rank 0 failed: a message of 100" in error_of(world[1])
+        assert "rank 0 failed: a message between ranks has 100" in error_of(world[1])
 
     in_threads(large, small)
 

@@ -95,7 +95,7 @@ def test_every_rank_warns_of_a_schedule_that_is_not_proven(launch: Launch) -> No
     for said, number in launch(3, "unproven").values():
         [[kind, message, file]] = said
         assert (kind, file, number) == ("UnprovenWarning", "scenarios.py", 12.0)
-        assert message.startswith("verify=False: the schedule is not proven; if it is wrong, a run")
+        assert message.startswith("verify=False: the schedule is not proven; a wrong schedule")
 
 
 def test_tensor_parallel_llama(launch: Launch, tiny: Any, tmp_path: Path) -> None:

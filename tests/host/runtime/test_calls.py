@@ -74,7 +74,7 @@ def test_other_integer_types_are_converted(copies: Executable, dtype: Any) -> No
     ("ids", "message"),
     [
         (np.full(16, 2**31), r"has elements of int64; expected int32, .* hold 2147483648"),
-        (np.full(16, -(2**31) - 1), r"does not hold -2147483649"),
+        (np.full(16, -(2**31) - 1), r"cannot hold -2147483649"),
         (np.zeros(16), "has elements of float64; expected int32"),
         (np.zeros(16, bool), "has elements of bool; expected int32"),
         (np.zeros(15, np.int64), r"has shape \[15\]; expected \[16\]"),

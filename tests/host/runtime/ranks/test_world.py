@@ -203,7 +203,7 @@ def test_errors_in_inputs_name_the_rank(world: ark.World) -> None:
         world.run([{"x": X}, {"x": X, "z": X}, {"x": X}], index=0)
     with pytest.raises(ark.InvalidUsageError, match="there is no input 'z'"):
         world.run(x=X, z=X, index=0)
-    with pytest.raises(ark.InvalidUsageError, match="entry 1 is a list"):
+    with pytest.raises(ark.InvalidUsageError, match="entry 1 of the list is a list"):
         world.run([{"x": X}, [X], {"x": X}], index=0)  # type: ignore[list-item]
     with pytest.raises(ark.InvalidUsageError, match="parameter 'rank1/v'"):
         world.bind([{}, {"v": X}, {}])
