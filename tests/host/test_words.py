@@ -53,8 +53,8 @@ PLACE = r"\bplaces\b|_places?\b|(?<!in )\bplace\b(?=\s*[\[\](),=.]| (?:for|in|if
 # Folders in which a thread of a warp is meant, and never a lane of the schedule.
 THREADS = (
     "passes/target/attention",
-    "passes/target/support/MatrixInstruction.h",
-    "passes/target/support/MatrixInstruction.cpp",
+    "passes/target/matrix_units/MatrixInstruction.h",
+    "passes/target/matrix_units/MatrixInstruction.cpp",
     "tests/support/emulation/products.cpp",
     "tests/support/emulation/warps.cpp",
     "tests/support/emulation/warpgroups.cpp",

@@ -1,7 +1,7 @@
 //===- TestMatrixInstructions.cpp - Products of single warps --------------===//
 
+#include "passes/target/matrix_units/MatrixInstruction.h"
 #include "passes/target/support/MappedLoop.h"
-#include "passes/target/support/MatrixInstruction.h"
 #include "tests/lib/TestPasses.h"
 
 #include "dialects/ark/ArkDialect.h"

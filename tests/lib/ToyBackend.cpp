@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/target/memory_access/SharedMemory.h"
 #include "passes/target/module/GpuLowering.h"
-#include "passes/target/support/SharedMemory.h"
 #include "tests/lib/TestPasses.h"
 
 #include "lib/backend/GpuBackend.h"

@@ -3,12 +3,12 @@
 #include "passes/target/attention/AttentionLoops.h"
 
 #include "passes/target/attention/AttentionBuilder.h"
+#include "passes/target/matrix_units/MatrixInstruction.h"
+#include "passes/target/memory_access/SharedMemory.h"
+#include "passes/target/memory_access/WideLoad.h"
 #include "passes/target/support/Alignment.h"
 #include "passes/target/support/Bodies.h"
 #include "passes/target/support/MappedLoop.h"
-#include "passes/target/support/MatrixInstruction.h"
-#include "passes/target/support/SharedMemory.h"
-#include "passes/target/support/WideLoad.h"
 
 #include "lib/support/BufferView.h"
 #include "lib/support/OnePassAttention.h"

@@ -7,7 +7,7 @@
 
 #include "dialects/ark/ArkAttrs.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
-#include "passes/target/support/SwizzledStage.h"
+#include "passes/target/matrix_units/SwizzledStage.h"
 
 namespace mlir::ark {
 

@@ -1,7 +1,7 @@
 //===- AttentionStreams.cpp - Attention loop for few rows -----------------===//
 
 #include "passes/target/attention/AttentionTiles.h"
-#include "passes/target/support/WideLoad.h"
+#include "passes/target/memory_access/WideLoad.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"

@@ -2,7 +2,7 @@
 
 #include "passes/target/attention/AttentionTiles.h"
 
-#include "passes/target/support/WideLoad.h"
+#include "passes/target/memory_access/WideLoad.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"

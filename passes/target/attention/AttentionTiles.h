@@ -4,7 +4,7 @@
 #define ARK_PASSES_TARGET_ATTENTION_ATTENTIONTILES_H
 
 #include "passes/target/attention/AttentionBuilder.h"
-#include "passes/target/support/MatrixInstruction.h"
+#include "passes/target/matrix_units/MatrixInstruction.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 

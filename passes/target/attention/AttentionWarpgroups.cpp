@@ -2,10 +2,10 @@
 
 #include "passes/target/attention/AttentionThreadRows.h"
 #include "passes/target/attention/PositionMask.h"
+#include "passes/target/matrix_units/SwizzledStage.h"
+#include "passes/target/memory_access/SpacePointer.h"
+#include "passes/target/memory_access/WideLoad.h"
 #include "passes/target/support/MappedLoop.h"
-#include "passes/target/support/SpacePointer.h"
-#include "passes/target/support/SwizzledStage.h"
-#include "passes/target/support/WideLoad.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"

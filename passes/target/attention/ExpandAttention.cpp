@@ -3,8 +3,8 @@
 #include "passes/target/attention/AttentionLoops.h"
 #include "passes/target/attention/AttentionOps.h"
 #include "passes/target/attention/Passes.h"
+#include "passes/target/matrix_units/MatrixInstruction.h"
 #include "passes/target/support/Bodies.h"
-#include "passes/target/support/MatrixInstruction.h"
 
 #include "lib/support/Softmax.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -4,8 +4,8 @@
 
 #include "passes/kernel/KernelAbi.h"
 #include "passes/target/hip/HipLowering.h"
+#include "passes/target/memory_access/SharedMemory.h"
 #include "passes/target/module/GpuLowering.h"
-#include "passes/target/support/SharedMemory.h"
 
 #include "lib/backend/GpuBackend.h"
 

@@ -2,9 +2,9 @@
 
 #include "passes/target/matmul/MatmulTile.h"
 
+#include "passes/target/matrix_units/MatrixInstruction.h"
+#include "passes/target/memory_access/WideLoad.h"
 #include "passes/target/support/Alignment.h"
-#include "passes/target/support/MatrixInstruction.h"
-#include "passes/target/support/WideLoad.h"
 
 #include "lib/support/BufferView.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -3,11 +3,11 @@
 #include "passes/target/matmul/MmaBuilder.h"
 
 #include "passes/target/matmul/MmaStages.h"
+#include "passes/target/memory_access/SpacePointer.h"
+#include "passes/target/memory_access/StreamingLoad.h"
+#include "passes/target/memory_access/WideLoad.h"
 #include "passes/target/support/Aliasing.h"
 #include "passes/target/support/Bodies.h"
-#include "passes/target/support/SpacePointer.h"
-#include "passes/target/support/StreamingLoad.h"
-#include "passes/target/support/WideLoad.h"
 
 #include "lib/support/BufferView.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

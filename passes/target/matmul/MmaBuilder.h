@@ -4,7 +4,7 @@
 #define ARK_PASSES_TARGET_MATMUL_MMABUILDER_H
 
 #include "passes/target/matmul/MmaLoops.h"
-#include "passes/target/support/MatrixInstruction.h"
+#include "passes/target/matrix_units/MatrixInstruction.h"
 
 namespace mlir::ark {
 

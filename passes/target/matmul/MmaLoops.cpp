@@ -4,10 +4,10 @@
 
 #include "passes/target/matmul/MmaBuilder.h"
 #include "passes/target/matmul/MmaStages.h"
+#include "passes/target/memory_access/SharedMemory.h"
+#include "passes/target/memory_access/WideLoad.h"
 #include "passes/target/support/Bodies.h"
 #include "passes/target/support/MappedLoop.h"
-#include "passes/target/support/SharedMemory.h"
-#include "passes/target/support/WideLoad.h"
 
 #include "lib/support/BufferView.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"

@@ -2,9 +2,9 @@
 
 #include "passes/target/matmul/MmaStages.h"
 
+#include "passes/target/memory_access/SpacePointer.h"
+#include "passes/target/memory_access/WideLoad.h"
 #include "passes/target/support/Aliasing.h"
-#include "passes/target/support/SpacePointer.h"
-#include "passes/target/support/WideLoad.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"

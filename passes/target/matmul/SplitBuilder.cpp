@@ -3,8 +3,8 @@
 #include "passes/target/matmul/SplitBuilder.h"
 
 #include "passes/target/matmul/SplitFloat.h"
-#include "passes/target/support/SpacePointer.h"
-#include "passes/target/support/WideLoad.h"
+#include "passes/target/memory_access/SpacePointer.h"
+#include "passes/target/memory_access/WideLoad.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"

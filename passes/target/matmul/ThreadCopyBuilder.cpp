@@ -2,8 +2,8 @@
 
 #include "passes/target/matmul/ThreadCopyBuilder.h"
 
-#include "passes/target/support/SpacePointer.h"
-#include "passes/target/support/WideLoad.h"
+#include "passes/target/memory_access/SpacePointer.h"
+#include "passes/target/memory_access/WideLoad.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"

@@ -4,7 +4,7 @@
 
 #include "passes/kernel/KernelAbi.h"
 #include "passes/target/matmul/TensorMaps.h"
-#include "passes/target/support/SpacePointer.h"
+#include "passes/target/memory_access/SpacePointer.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"

@@ -4,8 +4,8 @@
 #define ARK_PASSES_TARGET_MATMUL_WARPGROUPBUILDER_H
 
 #include "passes/target/matmul/WarpgroupLoops.h"
-#include "passes/target/support/MatrixInstruction.h"
-#include "passes/target/support/SwizzledStage.h"
+#include "passes/target/matrix_units/MatrixInstruction.h"
+#include "passes/target/matrix_units/SwizzledStage.h"
 
 namespace mlir::ark {
 

@@ -7,10 +7,10 @@
 #include "passes/target/matmul/TensorMaps.h"
 #include "passes/target/matmul/TmaCopyBuilder.h"
 #include "passes/target/matmul/WarpgroupBuilder.h"
+#include "passes/target/memory_access/WideLoad.h"
 #include "passes/target/support/Aliasing.h"
 #include "passes/target/support/Bodies.h"
 #include "passes/target/support/MappedLoop.h"
-#include "passes/target/support/WideLoad.h"
 
 #include "lib/analysis/ProductTiles.h"
 

@@ -1,9 +1,9 @@
 //===- CacheTables.cpp - Caches kernel tables in shared memory ------------===//
 
+#include "passes/target/memory_access/SharedMemory.h"
 #include "passes/target/module/Passes.h"
-#include "passes/target/support/CachedTables.h"
-#include "passes/target/support/KernelTemplate.h"
-#include "passes/target/support/SharedMemory.h"
+#include "passes/target/tables/CachedTables.h"
+#include "passes/target/tables/KernelTemplate.h"
 
 #include "dialects/ark/ArkOps.h"
 

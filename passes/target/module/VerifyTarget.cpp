@@ -1,8 +1,8 @@
 //===- VerifyTarget.cpp - Checks the code of the target stage -------------===//
 
+#include "passes/target/memory_access/SharedMemory.h"
 #include "passes/target/module/Passes.h"
 #include "passes/target/packets/PacketAccesses.h"
-#include "passes/target/support/SharedMemory.h"
 
 #include "dialects/ark/ArkOps.h"
 #include "lib/backend/GpuBackend.h"

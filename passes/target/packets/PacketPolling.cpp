@@ -1,7 +1,7 @@
 //===- PacketPolling.cpp - Loops that poll for LL packets -----------------===//
 
 #include "passes/target/packets/PacketPolling.h"
-#include "passes/target/support/WideLoad.h"
+#include "passes/target/memory_access/WideLoad.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

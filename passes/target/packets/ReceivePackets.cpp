@@ -1,9 +1,9 @@
 //===- ReceivePackets.cpp - Polls for LL packets --------------------------===//
 
+#include "passes/target/memory_access/WideLoad.h"
 #include "passes/target/packets/PacketPolling.h"
 #include "passes/target/packets/Passes.h"
 #include "passes/target/support/Bodies.h"
-#include "passes/target/support/WideLoad.h"
 
 #include "dialects/ark/ArkOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

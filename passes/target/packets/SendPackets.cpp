@@ -1,11 +1,11 @@
 //===- SendPackets.cpp - Stores of LL packets -----------------------------===//
 
 #include "passes/kernel/KernelAbi.h"
+#include "passes/target/memory_access/SharedMemory.h"
 #include "passes/target/packets/Passes.h"
 #include "passes/target/support/Aliasing.h"
 #include "passes/target/support/Bodies.h"
-#include "passes/target/support/KernelTemplate.h"
-#include "passes/target/support/SharedMemory.h"
+#include "passes/target/tables/KernelTemplate.h"
 
 #include "dialects/ark/ArkOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -4,9 +4,9 @@
 #include "passes/target/prefetch/PrefetchLine.h"
 #include "passes/target/prefetch/TileOfRows.h"
 #include "passes/target/support/Bodies.h"
-#include "passes/target/support/KernelTemplate.h"
 #include "passes/target/support/MappedLoop.h"
 #include "passes/target/support/Warp.h"
+#include "passes/target/tables/KernelTemplate.h"
 
 #include "dialects/ark/ArkOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -1,11 +1,11 @@
 //===- FuseRowPrologues.cpp - Fuses ops that compute shared rows ----------===//
 
+#include "passes/target/memory_access/WideLoad.h"
 #include "passes/target/rowwise/Passes.h"
 #include "passes/target/rowwise/RowPrologue.h"
 #include "passes/target/support/Bodies.h"
 #include "passes/target/support/MappedLoop.h"
 #include "passes/target/support/Warp.h"
-#include "passes/target/support/WideLoad.h"
 
 #include "lib/support/BufferView.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

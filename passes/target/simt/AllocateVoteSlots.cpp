@@ -1,8 +1,8 @@
 //===- AllocateVoteSlots.cpp - Words for block-wide votes -----------------===//
 
+#include "passes/target/memory_access/SharedMemory.h"
 #include "passes/target/simt/Passes.h"
-#include "passes/target/support/KernelTemplate.h"
-#include "passes/target/support/SharedMemory.h"
+#include "passes/target/tables/KernelTemplate.h"
 
 #include "dialects/ark/ArkOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

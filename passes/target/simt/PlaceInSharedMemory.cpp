@@ -1,8 +1,8 @@
 //===- PlaceInSharedMemory.cpp - Places temporaries in shared memory ------===//
 
+#include "passes/target/memory_access/SharedMemory.h"
 #include "passes/target/simt/Passes.h"
 #include "passes/target/support/Bodies.h"
-#include "passes/target/support/SharedMemory.h"
 
 #include "dialects/ark/ArkOps.h"
 #include "lib/support/BufferView.h"

@@ -3,10 +3,10 @@
 #include "passes/target/simt/ThreadReduction.h"
 
 #include "lib/support/BufferView.h"
+#include "passes/target/memory_access/WideLoad.h"
 #include "passes/target/simt/OpaqueNumber.h"
 #include "passes/target/support/Aliasing.h"
 #include "passes/target/support/IterationSpace.h"
-#include "passes/target/support/WideLoad.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"

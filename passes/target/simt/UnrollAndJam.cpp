@@ -1,10 +1,10 @@
 //===- UnrollAndJam.cpp - Unroll-and-jam of reductions --------------------===//
 
 #include "lib/support/DimIndices.h"
+#include "passes/target/memory_access/WideLoad.h"
 #include "passes/target/simt/Passes.h"
 #include "passes/target/support/Bodies.h"
 #include "passes/target/support/IterationSpace.h"
-#include "passes/target/support/WideLoad.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"

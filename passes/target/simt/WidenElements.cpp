@@ -1,12 +1,12 @@
 //===- WidenElements.cpp - Vectorises loops over elements -----------------===//
 
 #include "lib/support/DimIndices.h"
+#include "passes/target/memory_access/WideLoad.h"
 #include "passes/target/simt/Passes.h"
 #include "passes/target/support/Aliasing.h"
 #include "passes/target/support/Alignment.h"
 #include "passes/target/support/Bodies.h"
 #include "passes/target/support/IterationSpace.h"
-#include "passes/target/support/WideLoad.h"
 
 #include "dialects/ark/ArkOps.h"
 #include "lib/support/BufferView.h"

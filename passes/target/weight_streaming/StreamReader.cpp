@@ -3,9 +3,9 @@
 #include "passes/target/weight_streaming/StreamReader.h"
 
 #include "passes/kernel/KernelAbi.h"
-#include "passes/target/support/SpacePointer.h"
+#include "passes/target/memory_access/SpacePointer.h"
+#include "passes/target/memory_access/WideLoad.h"
 #include "passes/target/support/Warp.h"
-#include "passes/target/support/WideLoad.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"

@@ -3,7 +3,7 @@
 #ifndef ARK_PASSES_TARGET_WEIGHT_STREAMING_STREAMREADER_H
 #define ARK_PASSES_TARGET_WEIGHT_STREAMING_STREAMREADER_H
 
-#include "passes/target/support/MatrixInstruction.h"
+#include "passes/target/matrix_units/MatrixInstruction.h"
 #include "passes/target/weight_streaming/WeightStreams.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"

@@ -1,9 +1,9 @@
 //===- StreamWeights.cpp - Streams weights through shared memory ----------===//
 
+#include "passes/target/memory_access/SharedMemory.h"
 #include "passes/target/support/Bodies.h"
-#include "passes/target/support/KernelTables.h"
-#include "passes/target/support/KernelTemplate.h"
-#include "passes/target/support/SharedMemory.h"
+#include "passes/target/tables/KernelTables.h"
+#include "passes/target/tables/KernelTemplate.h"
 #include "passes/target/weight_streaming/Passes.h"
 #include "passes/target/weight_streaming/StreamReader.h"
 #include "passes/target/weight_streaming/WeightStreams.h"

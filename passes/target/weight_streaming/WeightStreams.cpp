@@ -6,7 +6,7 @@
 #include "passes/target/support/Aliasing.h"
 #include "passes/target/support/Alignment.h"
 #include "passes/target/support/Bodies.h"
-#include "passes/target/support/KernelTables.h"
+#include "passes/target/tables/KernelTables.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"

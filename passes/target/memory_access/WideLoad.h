@@ -1,7 +1,7 @@
 //===- WideLoad.h - Vector loads of neighbours ------------------*- C++ -*-===//
 
-#ifndef ARK_PASSES_TARGET_SUPPORT_WIDELOAD_H
-#define ARK_PASSES_TARGET_SUPPORT_WIDELOAD_H
+#ifndef ARK_PASSES_TARGET_MEMORY_ACCESS_WIDELOAD_H
+#define ARK_PASSES_TARGET_MEMORY_ACCESS_WIDELOAD_H
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
@@ -29,4 +29,4 @@ Value createWideLoad(OpBuilder &builder, memref::LoadOp load, Value buffer,
 
 } // namespace mlir::ark
 
-#endif // ARK_PASSES_TARGET_SUPPORT_WIDELOAD_H
+#endif // ARK_PASSES_TARGET_MEMORY_ACCESS_WIDELOAD_H

@@ -1,6 +1,6 @@
 //===- KernelTables.cpp - Readers of the kernel's tables ------------------===//
 
-#include "passes/target/support/KernelTables.h"
+#include "passes/target/tables/KernelTables.h"
 
 #include "passes/kernel/KernelAbi.h"
 #include "passes/target/support/Alignment.h"

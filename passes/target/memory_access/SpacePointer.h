@@ -1,7 +1,7 @@
 //===- SpacePointer.h - Pointers to one address space -----------*- C++ -*-===//
 
-#ifndef ARK_PASSES_TARGET_SUPPORT_SPACEPOINTER_H
-#define ARK_PASSES_TARGET_SUPPORT_SPACEPOINTER_H
+#ifndef ARK_PASSES_TARGET_MEMORY_ACCESS_SPACEPOINTER_H
+#define ARK_PASSES_TARGET_MEMORY_ACCESS_SPACEPOINTER_H
 
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
@@ -19,4 +19,4 @@ Value createOffset(ImplicitLocOpBuilder &builder, Value pointer, Value bytes);
 
 } // namespace mlir::ark
 
-#endif // ARK_PASSES_TARGET_SUPPORT_SPACEPOINTER_H
+#endif // ARK_PASSES_TARGET_MEMORY_ACCESS_SPACEPOINTER_H

@@ -8,8 +8,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef ARK_PASSES_TARGET_SUPPORT_MATRIXINSTRUCTION_H
-#define ARK_PASSES_TARGET_SUPPORT_MATRIXINSTRUCTION_H
+#ifndef ARK_PASSES_TARGET_MATRIX_UNITS_MATRIXINSTRUCTION_H
+#define ARK_PASSES_TARGET_MATRIX_UNITS_MATRIXINSTRUCTION_H
 
 #include "dialects/ark/ArkAttrs.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -136,4 +136,4 @@ MmaAttr findSharedMemoryMma(ModuleOp module);
 
 } // namespace mlir::ark
 
-#endif // ARK_PASSES_TARGET_SUPPORT_MATRIXINSTRUCTION_H
+#endif // ARK_PASSES_TARGET_MATRIX_UNITS_MATRIXINSTRUCTION_H

@@ -1,6 +1,6 @@
 //===- KernelTemplate.cpp - Completes the text of a kernel ----------------===//
 
-#include "passes/target/support/KernelTemplate.h"
+#include "passes/target/tables/KernelTemplate.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 

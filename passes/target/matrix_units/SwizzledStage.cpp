@@ -1,6 +1,6 @@
 //===- SwizzledStage.cpp - Operands of wgmma in shared memory -------------===//
 
-#include "passes/target/support/SwizzledStage.h"
+#include "passes/target/matrix_units/SwizzledStage.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"

@@ -1,6 +1,6 @@
 //===- MatrixInstruction.cpp - Fragments and instructions -----------------===//
 
-#include "passes/target/support/MatrixInstruction.h"
+#include "passes/target/matrix_units/MatrixInstruction.h"
 
 #include "dialects/ark/ArkDialect.h"
 #include "dialects/ark/ArkKnownTargets.h"

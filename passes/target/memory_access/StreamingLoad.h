@@ -1,7 +1,7 @@
 //===- StreamingLoad.h - Loads of data that is read once --------*- C++ -*-===//
 
-#ifndef ARK_PASSES_TARGET_SUPPORT_STREAMINGLOAD_H
-#define ARK_PASSES_TARGET_SUPPORT_STREAMINGLOAD_H
+#ifndef ARK_PASSES_TARGET_MEMORY_ACCESS_STREAMINGLOAD_H
+#define ARK_PASSES_TARGET_MEMORY_ACCESS_STREAMINGLOAD_H
 
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
@@ -15,4 +15,4 @@ Value createStreamingLoad(ImplicitLocOpBuilder &builder, Value pointer,
 
 } // namespace mlir::ark
 
-#endif // ARK_PASSES_TARGET_SUPPORT_STREAMINGLOAD_H
+#endif // ARK_PASSES_TARGET_MEMORY_ACCESS_STREAMINGLOAD_H

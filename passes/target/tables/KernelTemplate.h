@@ -1,7 +1,7 @@
 //===- KernelTemplate.h - Completes the text of a kernel --------*- C++ -*-===//
 
-#ifndef ARK_PASSES_TARGET_SUPPORT_KERNELTEMPLATE_H
-#define ARK_PASSES_TARGET_SUPPORT_KERNELTEMPLATE_H
+#ifndef ARK_PASSES_TARGET_TABLES_KERNELTEMPLATE_H
+#define ARK_PASSES_TARGET_TABLES_KERNELTEMPLATE_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -46,4 +46,4 @@ private:
 
 } // namespace mlir::ark
 
-#endif // ARK_PASSES_TARGET_SUPPORT_KERNELTEMPLATE_H
+#endif // ARK_PASSES_TARGET_TABLES_KERNELTEMPLATE_H

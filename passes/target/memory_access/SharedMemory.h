@@ -1,7 +1,7 @@
 //===- SharedMemory.h - The shared memory of a launch -----------*- C++ -*-===//
 
-#ifndef ARK_PASSES_TARGET_SUPPORT_SHAREDMEMORY_H
-#define ARK_PASSES_TARGET_SUPPORT_SHAREDMEMORY_H
+#ifndef ARK_PASSES_TARGET_MEMORY_ACCESS_SHAREDMEMORY_H
+#define ARK_PASSES_TARGET_MEMORY_ACCESS_SHAREDMEMORY_H
 
 #include "dialects/ark/ArkOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -47,4 +47,4 @@ void setSharedMemorySize(ModuleOp module, KernelOp kernel);
 
 } // namespace mlir::ark
 
-#endif // ARK_PASSES_TARGET_SUPPORT_SHAREDMEMORY_H
+#endif // ARK_PASSES_TARGET_MEMORY_ACCESS_SHAREDMEMORY_H

@@ -1,6 +1,6 @@
 //===- StreamingLoad.cpp - Loads of data that is read once ----------------===//
 
-#include "passes/target/support/StreamingLoad.h"
+#include "passes/target/memory_access/StreamingLoad.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"

@@ -1,7 +1,7 @@
 //===- SwizzledStage.h - Operands of wgmma in shared memory -----*- C++ -*-===//
 
-#ifndef ARK_PASSES_TARGET_SUPPORT_SWIZZLEDSTAGE_H
-#define ARK_PASSES_TARGET_SUPPORT_SWIZZLEDSTAGE_H
+#ifndef ARK_PASSES_TARGET_MATRIX_UNITS_SWIZZLEDSTAGE_H
+#define ARK_PASSES_TARGET_MATRIX_UNITS_SWIZZLEDSTAGE_H
 
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
@@ -43,4 +43,4 @@ void waitForStageCopies(ImplicitLocOpBuilder &builder, int64_t count);
 
 } // namespace mlir::ark
 
-#endif // ARK_PASSES_TARGET_SUPPORT_SWIZZLEDSTAGE_H
+#endif // ARK_PASSES_TARGET_MATRIX_UNITS_SWIZZLEDSTAGE_H

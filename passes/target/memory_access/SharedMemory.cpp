@@ -1,9 +1,9 @@
 //===- SharedMemory.cpp - The shared memory of a launch -------------------===//
 
-#include "passes/target/support/SharedMemory.h"
+#include "passes/target/memory_access/SharedMemory.h"
 
 #include "lib/support/BufferView.h"
-#include "passes/target/support/SpacePointer.h"
+#include "passes/target/memory_access/SpacePointer.h"
 
 using namespace mlir;
 using namespace mlir::ark;

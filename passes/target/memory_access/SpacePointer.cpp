@@ -1,6 +1,6 @@
 //===- SpacePointer.cpp - Pointers to one address space -------------------===//
 
-#include "passes/target/support/SpacePointer.h"
+#include "passes/target/memory_access/SpacePointer.h"
 
 #include "lib/support/BufferView.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

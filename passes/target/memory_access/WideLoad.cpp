@@ -1,6 +1,6 @@
 //===- WideLoad.cpp - Vector loads of neighbours --------------------------===//
 
-#include "passes/target/support/WideLoad.h"
+#include "passes/target/memory_access/WideLoad.h"
 
 #include "passes/target/support/Alignment.h"
 

@@ -1,7 +1,7 @@
 //===- KernelTables.h - Readers of the kernel's tables ----------*- C++ -*-===//
 
-#ifndef ARK_PASSES_TARGET_SUPPORT_KERNELTABLES_H
-#define ARK_PASSES_TARGET_SUPPORT_KERNELTABLES_H
+#ifndef ARK_PASSES_TARGET_TABLES_KERNELTABLES_H
+#define ARK_PASSES_TARGET_TABLES_KERNELTABLES_H
 
 #include "dialects/ark/ArkOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -33,4 +33,4 @@ bool isParameter(KernelOp kernel, func::FuncOp body, BlockArgument argument);
 
 } // namespace mlir::ark
 
-#endif // ARK_PASSES_TARGET_SUPPORT_KERNELTABLES_H
+#endif // ARK_PASSES_TARGET_TABLES_KERNELTABLES_H

@@ -1,7 +1,7 @@
 //===- CachedTables.h - Kernel tables in shared memory ----------*- C++ -*-===//
 
-#ifndef ARK_PASSES_TARGET_SUPPORT_CACHEDTABLES_H
-#define ARK_PASSES_TARGET_SUPPORT_CACHEDTABLES_H
+#ifndef ARK_PASSES_TARGET_TABLES_CACHEDTABLES_H
+#define ARK_PASSES_TARGET_TABLES_CACHEDTABLES_H
 
 #include "dialects/ark/ArkOps.h"
 #include "passes/kernel/KernelAbi.h"
@@ -39,4 +39,4 @@ int64_t getTableBytes(KernelOp kernel);
 
 } // namespace mlir::ark
 
-#endif // ARK_PASSES_TARGET_SUPPORT_CACHEDTABLES_H
+#endif // ARK_PASSES_TARGET_TABLES_CACHEDTABLES_H

@@ -1,8 +1,8 @@
 //===- CachedTables.cpp - Kernel tables in shared memory ------------------===//
 
-#include "passes/target/support/CachedTables.h"
+#include "passes/target/tables/CachedTables.h"
 
-#include "passes/target/support/SharedMemory.h"
+#include "passes/target/memory_access/SharedMemory.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
