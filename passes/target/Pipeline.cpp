@@ -14,6 +14,7 @@
 #include "passes/target/prefetch/Passes.h"
 #include "passes/target/rowwise/Passes.h"
 #include "passes/target/simt/Passes.h"
+#include "passes/target/tensor_maps/Passes.h"
 #include "passes/target/weight_streaming/Passes.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -37,6 +38,7 @@ void ark::registerArkTargetPasses() {
   registerArkTargetWeightStreamingPasses();
   registerArkTargetPrefetchPasses();
   registerArkTargetAttentionPasses();
+  registerArkTargetTensorMapsPasses();
   registerArkTargetMatmulPasses();
   registerArkTargetModulePasses();
 }

@@ -18,9 +18,9 @@
 
 #include "passes/kernel/KernelTexts.h.inc"
 #include "passes/target/cuda/KernelTexts.h.inc"
-#include "passes/target/matmul/KernelTexts.h.inc"
 #include "passes/target/packets/KernelTexts.h.inc"
 #include "passes/target/prefetch/KernelTexts.h.inc"
+#include "passes/target/tensor_maps/KernelTexts.h.inc"
 #include "passes/target/weight_streaming/KernelTexts.h.inc"
 
 using namespace mlir;

@@ -10,6 +10,7 @@
 #include "passes/target/prefetch/Passes.h"
 #include "passes/target/rowwise/Passes.h"
 #include "passes/target/support/Warp.h"
+#include "passes/target/tensor_maps/Passes.h"
 #include "passes/target/weight_streaming/Passes.h"
 
 #include "mlir/Conversion/GPUToNVVM/GPUToNVVM.h"

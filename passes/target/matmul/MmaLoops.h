@@ -3,7 +3,7 @@
 #ifndef ARK_PASSES_TARGET_MATMUL_MMALOOPS_H
 #define ARK_PASSES_TARGET_MATMUL_MMALOOPS_H
 
-#include "passes/target/matmul/MatmulTile.h"
+#include "passes/target/matrix_units/MatmulTile.h"
 
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 

@@ -3,8 +3,6 @@
 #include "lib/support/DimIndices.h"
 #include "passes/target/matmul/MmaLoops.h"
 #include "passes/target/matmul/Passes.h"
-#include "passes/target/matmul/TensorMaps.h"
-#include "passes/target/matmul/WarpgroupLoops.h"
 #include "passes/target/matrix_units/MatrixInstruction.h"
 #include "passes/target/memory_access/SharedMemory.h"
 #include "passes/target/support/Aliasing.h"
@@ -12,6 +10,8 @@
 #include "passes/target/support/IterationSpace.h"
 #include "passes/target/support/Warp.h"
 #include "passes/target/tables/CachedTables.h"
+#include "passes/target/tensor_maps/TensorMaps.h"
+#include "passes/target/warpgroups/WarpgroupLoops.h"
 
 #include "dialects/ark/ArkOps.h"
 #include "lib/support/BufferView.h"

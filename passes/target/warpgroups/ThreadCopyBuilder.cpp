@@ -1,6 +1,6 @@
 //===- ThreadCopyBuilder.cpp - Stages that all threads copy ---------------===//
 
-#include "passes/target/matmul/ThreadCopyBuilder.h"
+#include "passes/target/warpgroups/ThreadCopyBuilder.h"
 
 #include "passes/target/memory_access/SpacePointer.h"
 #include "passes/target/memory_access/WideLoad.h"

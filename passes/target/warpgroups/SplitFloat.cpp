@@ -1,6 +1,6 @@
 //===- SplitFloat.cpp - f32 numbers as sums of bf16 numbers ---------------===//
 
-#include "passes/target/matmul/SplitFloat.h"
+#include "passes/target/warpgroups/SplitFloat.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 

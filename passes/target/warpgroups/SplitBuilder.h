@@ -1,9 +1,9 @@
 //===- SplitBuilder.h - Products of f32 operands by wgmma -------*- C++ -*-===//
 
-#ifndef ARK_PASSES_TARGET_MATMUL_SPLITBUILDER_H
-#define ARK_PASSES_TARGET_MATMUL_SPLITBUILDER_H
+#ifndef ARK_PASSES_TARGET_WARPGROUPS_SPLITBUILDER_H
+#define ARK_PASSES_TARGET_WARPGROUPS_SPLITBUILDER_H
 
-#include "passes/target/matmul/ThreadCopyBuilder.h"
+#include "passes/target/warpgroups/ThreadCopyBuilder.h"
 
 namespace mlir::ark {
 
@@ -38,4 +38,4 @@ private:
 
 } // namespace mlir::ark
 
-#endif // ARK_PASSES_TARGET_MATMUL_SPLITBUILDER_H
+#endif // ARK_PASSES_TARGET_WARPGROUPS_SPLITBUILDER_H

@@ -1,10 +1,10 @@
 //===- SplitBuilder.cpp - Products of f32 operands by wgmma ---------------===//
 
-#include "passes/target/matmul/SplitBuilder.h"
+#include "passes/target/warpgroups/SplitBuilder.h"
 
-#include "passes/target/matmul/SplitFloat.h"
 #include "passes/target/memory_access/SpacePointer.h"
 #include "passes/target/memory_access/WideLoad.h"
+#include "passes/target/warpgroups/SplitFloat.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"

@@ -1,7 +1,7 @@
 //===- TensorMaps.h - Operands that are copied by TMA -----------*- C++ -*-===//
 
-#ifndef ARK_PASSES_TARGET_MATMUL_TENSORMAPS_H
-#define ARK_PASSES_TARGET_MATMUL_TENSORMAPS_H
+#ifndef ARK_PASSES_TARGET_TENSOR_MAPS_TENSORMAPS_H
+#define ARK_PASSES_TARGET_TENSOR_MAPS_TENSORMAPS_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -33,4 +33,4 @@ int64_t addTensorMap(func::FuncOp body, const TensorMap &map);
 
 } // namespace mlir::ark
 
-#endif // ARK_PASSES_TARGET_MATMUL_TENSORMAPS_H
+#endif // ARK_PASSES_TARGET_TENSOR_MAPS_TENSORMAPS_H

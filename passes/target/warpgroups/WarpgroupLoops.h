@@ -1,9 +1,9 @@
 //===- WarpgroupLoops.h - wgmma products of a CTA ---------------*- C++ -*-===//
 
-#ifndef ARK_PASSES_TARGET_MATMUL_WARPGROUPLOOPS_H
-#define ARK_PASSES_TARGET_MATMUL_WARPGROUPLOOPS_H
+#ifndef ARK_PASSES_TARGET_WARPGROUPS_WARPGROUPLOOPS_H
+#define ARK_PASSES_TARGET_WARPGROUPS_WARPGROUPLOOPS_H
 
-#include "passes/target/matmul/MatmulTile.h"
+#include "passes/target/matrix_units/MatmulTile.h"
 
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
@@ -76,4 +76,4 @@ SmallVector<Value> createWarpgroupLoops(ImplicitLocOpBuilder &builder,
 
 } // namespace mlir::ark
 
-#endif // ARK_PASSES_TARGET_MATMUL_WARPGROUPLOOPS_H
+#endif // ARK_PASSES_TARGET_WARPGROUPS_WARPGROUPLOOPS_H

@@ -1,9 +1,9 @@
 //===- ThreadCopyBuilder.h - Stages that all threads copy -------*- C++ -*-===//
 
-#ifndef ARK_PASSES_TARGET_MATMUL_THREADCOPYBUILDER_H
-#define ARK_PASSES_TARGET_MATMUL_THREADCOPYBUILDER_H
+#ifndef ARK_PASSES_TARGET_WARPGROUPS_THREADCOPYBUILDER_H
+#define ARK_PASSES_TARGET_WARPGROUPS_THREADCOPYBUILDER_H
 
-#include "passes/target/matmul/WarpgroupBuilder.h"
+#include "passes/target/warpgroups/WarpgroupBuilder.h"
 
 namespace mlir::ark {
 
@@ -47,4 +47,4 @@ private:
 
 } // namespace mlir::ark
 
-#endif // ARK_PASSES_TARGET_MATMUL_THREADCOPYBUILDER_H
+#endif // ARK_PASSES_TARGET_WARPGROUPS_THREADCOPYBUILDER_H

@@ -1,16 +1,16 @@
 //===- WarpgroupLoops.cpp - wgmma products of a CTA -----------------------===//
 
-#include "passes/target/matmul/WarpgroupLoops.h"
+#include "passes/target/warpgroups/WarpgroupLoops.h"
 
-#include "passes/target/matmul/CpAsyncBuilder.h"
-#include "passes/target/matmul/SplitBuilder.h"
-#include "passes/target/matmul/TensorMaps.h"
-#include "passes/target/matmul/TmaCopyBuilder.h"
-#include "passes/target/matmul/WarpgroupBuilder.h"
 #include "passes/target/memory_access/WideLoad.h"
 #include "passes/target/support/Aliasing.h"
 #include "passes/target/support/Bodies.h"
 #include "passes/target/support/MappedLoop.h"
+#include "passes/target/tensor_maps/TensorMaps.h"
+#include "passes/target/warpgroups/CpAsyncBuilder.h"
+#include "passes/target/warpgroups/SplitBuilder.h"
+#include "passes/target/warpgroups/TmaCopyBuilder.h"
+#include "passes/target/warpgroups/WarpgroupBuilder.h"
 
 #include "lib/analysis/ProductTiles.h"
 

@@ -1,6 +1,6 @@
 //===- TensorMaps.cpp - Operands that are copied by TMA -------------------===//
 
-#include "passes/target/matmul/TensorMaps.h"
+#include "passes/target/tensor_maps/TensorMaps.h"
 
 #include "passes/kernel/KernelAbi.h"
 

@@ -1,10 +1,10 @@
 //===- TmaCopyBuilder.cpp - Matmul stages copied by TMA -------------------===//
 
-#include "passes/target/matmul/TmaCopyBuilder.h"
+#include "passes/target/warpgroups/TmaCopyBuilder.h"
 
 #include "passes/kernel/KernelAbi.h"
-#include "passes/target/matmul/TensorMaps.h"
 #include "passes/target/memory_access/SpacePointer.h"
+#include "passes/target/tensor_maps/TensorMaps.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"

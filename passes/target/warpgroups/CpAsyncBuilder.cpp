@@ -1,6 +1,6 @@
 //===- CpAsyncBuilder.cpp - Matmul stages copied by cp.async --------------===//
 
-#include "passes/target/matmul/CpAsyncBuilder.h"
+#include "passes/target/warpgroups/CpAsyncBuilder.h"
 
 #include "passes/target/memory_access/SpacePointer.h"
 #include "passes/target/memory_access/WideLoad.h"

@@ -1,6 +1,6 @@
 //===- WarpgroupBuilder.cpp - One thread's share of wgmma -----------------===//
 
-#include "passes/target/matmul/WarpgroupBuilder.h"
+#include "passes/target/warpgroups/WarpgroupBuilder.h"
 
 #include "passes/target/memory_access/SpacePointer.h"
 #include "passes/target/memory_access/WideLoad.h"

@@ -1,13 +1,13 @@
 //===- BuildTensorMaps.cpp - Tables of tensor maps of all tasks -----------===//
 
 #include "passes/kernel/KernelAbi.h"
-#include "passes/target/matmul/Passes.h"
-#include "passes/target/matmul/TensorMaps.h"
 #include "passes/target/memory_access/SharedMemory.h"
 #include "passes/target/support/Bodies.h"
 #include "passes/target/support/Warp.h"
 #include "passes/target/tables/KernelTables.h"
 #include "passes/target/tables/KernelTemplate.h"
+#include "passes/target/tensor_maps/Passes.h"
+#include "passes/target/tensor_maps/TensorMaps.h"
 
 #include "dialects/ark/ArkBodyAttrs.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -16,7 +16,7 @@
 
 namespace mlir::ark {
 #define GEN_PASS_DEF_BUILDTENSORMAPSPASS
-#include "passes/target/matmul/Passes.h.inc"
+#include "passes/target/tensor_maps/Passes.h.inc"
 } // namespace mlir::ark
 
 using namespace mlir;

@@ -1,4 +1,4 @@
-// RUN: ark-opt %s --ark-assign-target=target=cuda:sm_90a --ark-test-kernel-texts=files=%S/../../../../passes/target/matmul/CudaTensorMaps.mlir | FileCheck %s
+// RUN: ark-opt %s --ark-assign-target=target=cuda:sm_90a --ark-test-kernel-texts=files=%S/../../../../passes/target/tensor_maps/CudaTensorMaps.mlir | FileCheck %s
 
 // A lane builds maps of 128 bytes from records of six words.
 // CHECK-LABEL: func.func private @ark_tensor_maps_of(

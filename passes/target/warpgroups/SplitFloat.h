@@ -1,7 +1,7 @@
 //===- SplitFloat.h - f32 numbers as sums of bf16 numbers -------*- C++ -*-===//
 
-#ifndef ARK_PASSES_TARGET_MATMUL_SPLITFLOAT_H
-#define ARK_PASSES_TARGET_MATMUL_SPLITFLOAT_H
+#ifndef ARK_PASSES_TARGET_WARPGROUPS_SPLITFLOAT_H
+#define ARK_PASSES_TARGET_WARPGROUPS_SPLITFLOAT_H
 
 #include "lib/analysis/ProductTiles.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -23,4 +23,4 @@ SmallVector<SmallVector<Value>> splitFloats(ImplicitLocOpBuilder &builder,
 
 } // namespace mlir::ark
 
-#endif // ARK_PASSES_TARGET_MATMUL_SPLITFLOAT_H
+#endif // ARK_PASSES_TARGET_WARPGROUPS_SPLITFLOAT_H

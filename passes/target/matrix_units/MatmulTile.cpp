@@ -1,6 +1,6 @@
 //===- MatmulTile.cpp - Matrix products for tensor cores ------------------===//
 
-#include "passes/target/matmul/MatmulTile.h"
+#include "passes/target/matrix_units/MatmulTile.h"
 
 #include "passes/target/matrix_units/MatrixInstruction.h"
 #include "passes/target/memory_access/WideLoad.h"

@@ -1,11 +1,11 @@
 //===- WarpgroupBuilder.h - One thread's share of wgmma ---------*- C++ -*-===//
 
-#ifndef ARK_PASSES_TARGET_MATMUL_WARPGROUPBUILDER_H
-#define ARK_PASSES_TARGET_MATMUL_WARPGROUPBUILDER_H
+#ifndef ARK_PASSES_TARGET_WARPGROUPS_WARPGROUPBUILDER_H
+#define ARK_PASSES_TARGET_WARPGROUPS_WARPGROUPBUILDER_H
 
-#include "passes/target/matmul/WarpgroupLoops.h"
 #include "passes/target/matrix_units/MatrixInstruction.h"
 #include "passes/target/matrix_units/SwizzledStage.h"
+#include "passes/target/warpgroups/WarpgroupLoops.h"
 
 namespace mlir::ark {
 
@@ -84,4 +84,4 @@ private:
 
 } // namespace mlir::ark
 
-#endif // ARK_PASSES_TARGET_MATMUL_WARPGROUPBUILDER_H
+#endif // ARK_PASSES_TARGET_WARPGROUPS_WARPGROUPBUILDER_H

@@ -1,9 +1,9 @@
 //===- CpAsyncBuilder.h - Matmul stages copied by cp.async ------*- C++ -*-===//
 
-#ifndef ARK_PASSES_TARGET_MATMUL_CPASYNCBUILDER_H
-#define ARK_PASSES_TARGET_MATMUL_CPASYNCBUILDER_H
+#ifndef ARK_PASSES_TARGET_WARPGROUPS_CPASYNCBUILDER_H
+#define ARK_PASSES_TARGET_WARPGROUPS_CPASYNCBUILDER_H
 
-#include "passes/target/matmul/ThreadCopyBuilder.h"
+#include "passes/target/warpgroups/ThreadCopyBuilder.h"
 
 namespace mlir::ark {
 
@@ -21,4 +21,4 @@ private:
 
 } // namespace mlir::ark
 
-#endif // ARK_PASSES_TARGET_MATMUL_CPASYNCBUILDER_H
+#endif // ARK_PASSES_TARGET_WARPGROUPS_CPASYNCBUILDER_H

@@ -1,9 +1,9 @@
 //===- TmaCopyBuilder.h - Matmul stages copied by TMA -----------*- C++ -*-===//
 
-#ifndef ARK_PASSES_TARGET_MATMUL_TMACOPYBUILDER_H
-#define ARK_PASSES_TARGET_MATMUL_TMACOPYBUILDER_H
+#ifndef ARK_PASSES_TARGET_WARPGROUPS_TMACOPYBUILDER_H
+#define ARK_PASSES_TARGET_WARPGROUPS_TMACOPYBUILDER_H
 
-#include "passes/target/matmul/WarpgroupBuilder.h"
+#include "passes/target/warpgroups/WarpgroupBuilder.h"
 
 namespace mlir::ark {
 
@@ -63,4 +63,4 @@ private:
 
 } // namespace mlir::ark
 
-#endif // ARK_PASSES_TARGET_MATMUL_TMACOPYBUILDER_H
+#endif // ARK_PASSES_TARGET_WARPGROUPS_TMACOPYBUILDER_H

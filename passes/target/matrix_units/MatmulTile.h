@@ -1,7 +1,7 @@
 //===- MatmulTile.h - Matrix products for tensor cores ----------*- C++ -*-===//
 
-#ifndef ARK_PASSES_TARGET_MATMUL_MATMULTILE_H
-#define ARK_PASSES_TARGET_MATMUL_MATMULTILE_H
+#ifndef ARK_PASSES_TARGET_MATRIX_UNITS_MATMULTILE_H
+#define ARK_PASSES_TARGET_MATRIX_UNITS_MATMULTILE_H
 
 #include "dialects/ark/ArkAttrs.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -77,4 +77,4 @@ struct MatmulTile {
 
 } // namespace mlir::ark
 
-#endif // ARK_PASSES_TARGET_MATMUL_MATMULTILE_H
+#endif // ARK_PASSES_TARGET_MATRIX_UNITS_MATMULTILE_H
