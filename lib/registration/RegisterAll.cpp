@@ -4,6 +4,7 @@
 
 #include "dialects/ark/ArkDialect.h"
 #include "passes/graph/Passes.h"
+#include "passes/graph/collectives/Passes.h"
 #include "passes/kernel/Passes.h"
 #include "passes/memory/bufferize/Passes.h"
 #include "passes/memory/packets/Passes.h"
@@ -36,6 +37,7 @@ void ark::registerAllArkPasses() {
   // The dependent dialects of passes are those of the backends.
   registerArkBackends();
   registerArkGraphPasses();
+  registerArkGraphCollectivesPasses();
   registerArkTilingPasses();
   registerArkTilingSelectionPasses();
   registerArkTilingTasksPasses();

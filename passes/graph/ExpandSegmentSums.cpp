@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/analysis/CostModel.h"
-#include "passes/graph/GraphUtils.h"
+#include "lib/support/GraphUtils.h"
 #include "passes/graph/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -1,7 +1,7 @@
 //===- FormGroups.cpp - Group anchors with producers and consumers --------===//
 
 #include "lib/support/GatheredMatrices.h"
-#include "passes/graph/GraphUtils.h"
+#include "lib/support/GraphUtils.h"
 #include "passes/graph/Passes.h"
 
 #include "mlir/IR/IRMapping.h"

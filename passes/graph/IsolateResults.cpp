@@ -1,6 +1,6 @@
 //===- IsolateResults.cpp - Give every result a separate op ---------------===//
 
-#include "passes/graph/GraphUtils.h"
+#include "lib/support/GraphUtils.h"
 #include "passes/graph/Passes.h"
 
 #include "llvm/ADT/SmallPtrSet.h"

@@ -1,6 +1,6 @@
 //===- NameLocations.cpp - Move names of ops into locations ---------------===//
 
-#include "passes/graph/GraphUtils.h"
+#include "lib/support/GraphUtils.h"
 #include "passes/graph/Passes.h"
 
 namespace mlir::ark {

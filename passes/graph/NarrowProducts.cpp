@@ -4,8 +4,8 @@
 
 #include "dialects/ark/ArkInference.h"
 #include "lib/analysis/CostModel.h"
+#include "lib/support/GraphUtils.h"
 #include "lib/support/Streaming.h"
-#include "passes/graph/GraphUtils.h"
 
 using namespace mlir;
 using namespace mlir::ark;

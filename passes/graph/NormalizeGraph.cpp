@@ -1,6 +1,6 @@
 //===- NormalizeGraph.cpp - Bring the graph into normal form --------------===//
 
-#include "passes/graph/GraphUtils.h"
+#include "lib/support/GraphUtils.h"
 #include "passes/graph/NarrowProducts.h"
 #include "passes/graph/OverwrittenStates.h"
 #include "passes/graph/Passes.h"

@@ -2,7 +2,7 @@
 
 #include "passes/graph/OverwrittenStates.h"
 
-#include "passes/graph/GraphUtils.h"
+#include "lib/support/GraphUtils.h"
 
 using namespace mlir;
 using namespace mlir::ark;

@@ -1,6 +1,7 @@
 //===- Pipeline.cpp - Passes of the graph stage ---------------------------===//
 
 #include "passes/graph/Passes.h"
+#include "passes/graph/collectives/Passes.h"
 
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"

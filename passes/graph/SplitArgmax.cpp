@@ -1,7 +1,7 @@
 //===- SplitArgmax.cpp - Split long argmaxes for idle SMs -----------------===//
 
 #include "lib/analysis/CostModel.h"
-#include "passes/graph/GraphUtils.h"
+#include "lib/support/GraphUtils.h"
 #include "passes/graph/Passes.h"
 
 #include "mlir/IR/PatternMatch.h"

@@ -1,7 +1,7 @@
 //===- SplitAttention.cpp - Split long keys for idle SMs (split-KV) -------===//
 
 #include "lib/analysis/CostModel.h"
-#include "passes/graph/GraphUtils.h"
+#include "lib/support/GraphUtils.h"
 #include "passes/graph/Passes.h"
 
 #include "mlir/IR/PatternMatch.h"

@@ -3,8 +3,8 @@
 #include "lib/analysis/CostModel.h"
 #include "lib/analysis/ProductTiles.h"
 #include "lib/support/GatheredMatrices.h"
+#include "lib/support/GraphUtils.h"
 #include "lib/support/Streaming.h"
-#include "passes/graph/GraphUtils.h"
 #include "passes/graph/Passes.h"
 
 #include "mlir/IR/PatternMatch.h"

@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/support/GatheredMatrices.h"
-#include "passes/graph/GraphUtils.h"
+#include "lib/support/GraphUtils.h"
 #include "passes/graph/Passes.h"
 
 #include "llvm/ADT/SmallPtrSet.h"

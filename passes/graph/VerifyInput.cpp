@@ -1,7 +1,7 @@
 //===- VerifyInput.cpp - Reject unsupported programs ----------------------===//
 
 #include "dialects/ark/ArkLimits.h"
-#include "passes/graph/GraphUtils.h"
+#include "lib/support/GraphUtils.h"
 #include "passes/graph/Passes.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"

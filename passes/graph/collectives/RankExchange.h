@@ -1,7 +1,7 @@
 //===- RankExchange.h - Building blocks of collectives ----------*- C++ -*-===//
 
-#ifndef ARK_PASSES_GRAPH_RANKEXCHANGE_H
-#define ARK_PASSES_GRAPH_RANKEXCHANGE_H
+#ifndef ARK_PASSES_GRAPH_COLLECTIVES_RANKEXCHANGE_H
+#define ARK_PASSES_GRAPH_COLLECTIVES_RANKEXCHANGE_H
 
 #include "dialects/ark/ArkOps.h"
 
@@ -85,4 +85,4 @@ private:
 
 } // namespace mlir::ark
 
-#endif // ARK_PASSES_GRAPH_RANKEXCHANGE_H
+#endif // ARK_PASSES_GRAPH_COLLECTIVES_RANKEXCHANGE_H

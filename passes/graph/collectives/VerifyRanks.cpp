@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/graph/GraphUtils.h"
-#include "passes/graph/Passes.h"
+#include "lib/support/GraphUtils.h"
+#include "passes/graph/collectives/Passes.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
@@ -13,7 +13,7 @@
 
 namespace mlir::ark {
 #define GEN_PASS_DEF_VERIFYRANKSPASS
-#include "passes/graph/Passes.h.inc"
+#include "passes/graph/collectives/Passes.h.inc"
 } // namespace mlir::ark
 
 using namespace mlir;

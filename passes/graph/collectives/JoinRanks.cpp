@@ -7,8 +7,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/graph/GraphUtils.h"
-#include "passes/graph/Passes.h"
+#include "lib/support/GraphUtils.h"
+#include "passes/graph/collectives/Passes.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/IRMapping.h"
@@ -19,7 +19,7 @@
 
 namespace mlir::ark {
 #define GEN_PASS_DEF_JOINRANKSPASS
-#include "passes/graph/Passes.h.inc"
+#include "passes/graph/collectives/Passes.h.inc"
 } // namespace mlir::ark
 
 using namespace mlir;

@@ -1,7 +1,7 @@
 //===- RankExchange.cpp - Building blocks of collectives ------------------===//
 
-#include "passes/graph/RankExchange.h"
-#include "passes/graph/GraphUtils.h"
+#include "passes/graph/collectives/RankExchange.h"
+#include "lib/support/GraphUtils.h"
 
 #include "llvm/Support/MathExtras.h"
 

@@ -1,7 +1,7 @@
 //===- GraphUtils.h - Queries on the tensor graph ---------------*- C++ -*-===//
 
-#ifndef ARK_PASSES_GRAPH_GRAPHUTILS_H
-#define ARK_PASSES_GRAPH_GRAPHUTILS_H
+#ifndef ARK_LIB_SUPPORT_GRAPHUTILS_H
+#define ARK_LIB_SUPPORT_GRAPHUTILS_H
 
 #include "dialects/ark/ArkOps.h"
 #include "llvm/ADT/DenseMap.h"
@@ -51,4 +51,4 @@ StringRef getUserName(Location loc);
 
 } // namespace mlir::ark
 
-#endif // ARK_PASSES_GRAPH_GRAPHUTILS_H
+#endif // ARK_LIB_SUPPORT_GRAPHUTILS_H

@@ -6,15 +6,15 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/analysis/ExchangeCost.h"
-#include "passes/graph/GraphUtils.h"
-#include "passes/graph/Passes.h"
-#include "passes/graph/RankExchange.h"
+#include "lib/support/GraphUtils.h"
+#include "passes/graph/collectives/Passes.h"
+#include "passes/graph/collectives/RankExchange.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
 namespace mlir::ark {
 #define GEN_PASS_DEF_EXPANDCOLLECTIVESPASS
-#include "passes/graph/Passes.h.inc"
+#include "passes/graph/collectives/Passes.h.inc"
 } // namespace mlir::ark
 
 using namespace mlir;

@@ -1,6 +1,6 @@
 //===- GraphUtils.cpp - Queries on the tensor graph -----------------------===//
 
-#include "passes/graph/GraphUtils.h"
+#include "lib/support/GraphUtils.h"
 
 using namespace mlir;
 using namespace mlir::ark;

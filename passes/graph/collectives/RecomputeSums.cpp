@@ -1,7 +1,7 @@
 //===- RecomputeSums.cpp - Recompute sums over ranks in the norms ---------===//
 
-#include "passes/graph/GraphUtils.h"
-#include "passes/graph/Passes.h"
+#include "lib/support/GraphUtils.h"
+#include "passes/graph/collectives/Passes.h"
 
 #include "lib/analysis/CostModel.h"
 
@@ -10,7 +10,7 @@
 
 namespace mlir::ark {
 #define GEN_PASS_DEF_RECOMPUTESUMSPASS
-#include "passes/graph/Passes.h.inc"
+#include "passes/graph/collectives/Passes.h.inc"
 } // namespace mlir::ark
 
 using namespace mlir;
