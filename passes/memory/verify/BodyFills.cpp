@@ -17,7 +17,7 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Limit on the elements of a buffer that are tracked one by one.
+/// Limit on the elements or cells of a buffer that are tracked one by one.
 static constexpr int64_t kMaxCovered = int64_t(1) << 20;
 
 /// Returns true if every loop of a structured op that `map` does not use has at
@@ -212,6 +212,94 @@ static bool beginsDim(memref::SubViewOp part, int64_t dim) {
          isOneInteger(part.getMixedStrides()[dim]);
 }
 
+namespace {
+/// Constant offsets, sizes and strides of a subview in some dimensions.
+struct Box {
+  SmallVector<int64_t> offsets, sizes, strides;
+
+  static std::optional<Box> get(memref::SubViewOp part, ArrayRef<int64_t> dims);
+  bool hasUnitStride() const {
+    return llvm::all_of(strides, [](int64_t stride) { return stride == 1; });
+  }
+  bool contains(ArrayRef<int64_t> position) const {
+    return llvm::all_of(llvm::seq<size_t>(0, position.size()), [&](size_t dim) {
+      int64_t distance = position[dim] - offsets[dim];
+      return distance >= 0 && distance < sizes[dim];
+    });
+  }
+};
+} // namespace
+
+std::optional<Box> Box::get(memref::SubViewOp part, ArrayRef<int64_t> dims) {
+  Box box;
+  for (int64_t dim : dims) {
+    std::optional<int64_t> offset =
+                               getConstantIntValue(part.getMixedOffsets()[dim]),
+                           size =
+                               getConstantIntValue(part.getMixedSizes()[dim]),
+                           stride =
+                               getConstantIntValue(part.getMixedStrides()[dim]);
+    if (!offset || !size || !stride)
+      return std::nullopt;
+    box.offsets.push_back(*offset);
+    box.sizes.push_back(*size);
+    box.strides.push_back(*stride);
+  }
+  return box;
+}
+
+/// Returns true if boxes without gaps cover all elements of a tensor. The
+/// borders of the boxes divide the tensor into cells, and a box contains a cell
+/// completely or not at all, so one element of each cell suffices.
+static bool coverCells(ArrayRef<Box> boxes, ArrayRef<int64_t> extents) {
+  SmallVector<SmallVector<int64_t>> borders;
+  SmallVector<int64_t> counts;
+  for (auto [dim, extent] : llvm::enumerate(extents)) {
+    SmallVector<int64_t> &begins = borders.emplace_back();
+    begins.push_back(0);
+    for (const Box &box : boxes)
+      for (int64_t border :
+           {box.offsets[dim], box.offsets[dim] + box.sizes[dim]})
+        if (border > 0 && border < extent)
+          begins.push_back(border);
+    llvm::sort(begins);
+    begins.erase(llvm::unique(begins), begins.end());
+    counts.push_back(begins.size());
+  }
+  int64_t cells = ShapedType::getNumElements(counts);
+  if (cells > kMaxCovered)
+    return false;
+  SmallVector<int64_t> steps = computeStrides(counts);
+  return llvm::all_of(llvm::seq<int64_t>(0, cells), [&](int64_t cell) {
+    SmallVector<int64_t> position = delinearize(cell, steps);
+    for (auto [index, begins] : llvm::zip_equal(position, borders))
+      index = begins[index];
+    return llvm::any_of(boxes,
+                        [&](const Box &box) { return box.contains(position); });
+  });
+}
+
+/// Returns true if boxes cover all elements of a tensor, or false if it has too
+/// many elements.
+static bool coverElements(ArrayRef<Box> boxes, ArrayRef<int64_t> extents) {
+  int64_t elements = ShapedType::getNumElements(extents);
+  if (elements > kMaxCovered)
+    return false;
+  llvm::BitVector covered(elements);
+  SmallVector<int64_t> steps = computeStrides(extents);
+  for (const Box &box : boxes) {
+    SmallVector<int64_t> boxSteps = computeStrides(box.sizes);
+    for (int64_t i = 0, e = ShapedType::getNumElements(box.sizes); i < e; ++i) {
+      SmallVector<int64_t> position = delinearize(i, boxSteps);
+      for (auto [index, offset, stride] :
+           llvm::zip_equal(position, box.offsets, box.strides))
+        index = offset + index * stride;
+      covered.set(linearize(position, steps));
+    }
+  }
+  return covered.all();
+}
+
 /// Returns true if `parts` together cover all elements of a buffer. Dimensions
 /// that some part does not cover completely must have static extents, offsets
 /// and strides.
@@ -233,35 +321,17 @@ bool BodyBounds::areCovering(ArrayRef<memref::SubViewOp> parts, Value buffer,
     dims.push_back(dim);
     extents.push_back(type.getDimSize(dim));
   }
-  int64_t elements = ShapedType::getNumElements(extents);
-  if (elements > kMaxCovered)
-    return false;
-  llvm::BitVector covered(elements);
+  SmallVector<Box> boxes;
   for (memref::SubViewOp part : parts) {
-    SmallVector<int64_t> offsets, sizes, strides;
-    for (int64_t dim : dims) {
-      std::optional<int64_t> offset = getConstantIntValue(
-                                 part.getMixedOffsets()[dim]),
-                             size =
-                                 getConstantIntValue(part.getMixedSizes()[dim]),
-                             stride = getConstantIntValue(
-                                 part.getMixedStrides()[dim]);
-      if (!offset || !size || !stride)
-        return false;
-      offsets.push_back(*offset);
-      sizes.push_back(*size);
-      strides.push_back(*stride);
-    }
-    SmallVector<int64_t> steps = computeStrides(extents);
-    for (int64_t i = 0, e = ShapedType::getNumElements(sizes); i < e; ++i) {
-      SmallVector<int64_t> position = delinearize(i, computeStrides(sizes));
-      for (auto [index, offset, stride] :
-           llvm::zip_equal(position, offsets, strides))
-        index = offset + index * stride;
-      covered.set(linearize(position, steps));
-    }
+    std::optional<Box> box = Box::get(part, dims);
+    if (!box)
+      return false;
+    boxes.push_back(std::move(*box));
   }
-  return covered.all();
+  bool areContiguous =
+      llvm::all_of(boxes, [](const Box &box) { return box.hasUnitStride(); });
+  return areContiguous ? coverCells(boxes, extents)
+                       : coverElements(boxes, extents);
 }
 
 /// Adds the distances of a view's elements from the first element of `root`.
@@ -307,12 +377,10 @@ bool BodyBounds::isFilledBefore(Value buffer, Operation *reader) {
   collectUses(root, uses);
   if (hasFillBefore(collectWholes(buffer), uses, reader))
     return true;
-  if (llvm::any_of(uses,
-                   [&](OpOperand *use) {
-                     return contains(use->get(), buffer, reader) &&
-                            isFillBefore(*use, reader);
-                   }) ||
-      isFilledByViews(root, buffer, uses, reader))
+  if (llvm::any_of(uses, [&](OpOperand *use) {
+        return contains(use->get(), buffer, reader) &&
+               isFillBefore(*use, reader);
+      }))
     return true;
   // Several ops may each fill a subview of the buffer.
   Value whole = skipWholeViews(buffer);
@@ -325,7 +393,9 @@ bool BodyBounds::isFilledBefore(Value buffer, Operation *reader) {
     if (hasFillBefore(filled, uses, reader))
       parts.push_back(part);
   }
-  return !parts.empty() && areCovering(parts, whole, reader);
+  if (!parts.empty() && areCovering(parts, whole, reader))
+    return true;
+  return isFilledByViews(root, buffer, uses, reader);
 }
 
 /// Returns the last op of the body before `reader` that writes every element of

@@ -59,6 +59,14 @@ def test_concatenation_of_a_concatenation(agree: Agree) -> None:
     agree(build(body), {"x": random(64, 16), "y": random(64, 16)})
 
 
+def test_a_large_concatenation_of_uneven_parts(agree: Agree) -> None:
+    """The check of the fill does not count two million elements one by one."""
+    with ark.Program("c") as program:
+        parts = [ark.input("a", (699051,)), ark.input("b", (1398101,))]
+        ark.output("y", ark.concat(parts, 0) * 2.0)
+    agree(program)
+
+
 def test_concatenations_with_equal_first_parts(agree: Agree) -> None:
     """Also three parts of which two are equal, as in the derivative of slices with a step."""
 

@@ -1073,3 +1073,20 @@ ark.program @outputWithGaps(%y: memref<4x4xf32> {ark.kind = #ark.kind<output>, a
   }
   ark.return
 }
+
+// -----
+
+// No op fills element 699,051.
+ark.program @largePartsWithAGap(%y: memref<2097152xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  // expected-error @below {{does not fill its out 0: no structured op of the body writes every element}}
+  ark.task "t" grid [1] ins() outs(%y[#ark.region<(d0) -> (0), [2097152]>] : memref<2097152xf32>) {
+  ^bb0(%i: index, %b: memref<2097152xf32, strided<[1], offset: ?>>):
+    %zero = arith.constant 0.0 : f32
+    %p0 = memref.subview %b[0] [699051] [1] : memref<2097152xf32, strided<[1], offset: ?>> to memref<699051xf32, strided<[1], offset: ?>>
+    linalg.fill ins(%zero : f32) outs(%p0 : memref<699051xf32, strided<[1], offset: ?>>)
+    %p1 = memref.subview %b[699052] [1398100] [1] : memref<2097152xf32, strided<[1], offset: ?>> to memref<1398100xf32, strided<[1], offset: ?>>
+    linalg.fill ins(%zero : f32) outs(%p1 : memref<1398100xf32, strided<[1], offset: ?>>)
+    ark.yield
+  }
+  ark.return
+}

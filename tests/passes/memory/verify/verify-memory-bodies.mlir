@@ -450,3 +450,34 @@ ark.program @disjointParts(%s: memref<4x4xf32> {ark.kind = #ark.kind<state>, ark
   }
   ark.return
 }
+
+// Ops fill a tile of two million elements in parts.
+// CHECK-LABEL: ark.program @largeParts
+ark.program @largeParts(%y: memref<2097152xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins() outs(%y[#ark.region<(d0) -> (0), [2097152]>] : memref<2097152xf32>) {
+  ^bb0(%i: index, %b: memref<2097152xf32, strided<[1], offset: ?>>):
+    %zero = arith.constant 0.0 : f32
+    %p0 = memref.subview %b[0] [699051] [1] : memref<2097152xf32, strided<[1], offset: ?>> to memref<699051xf32, strided<[1], offset: ?>>
+    linalg.fill ins(%zero : f32) outs(%p0 : memref<699051xf32, strided<[1], offset: ?>>)
+    %p1 = memref.subview %b[699051] [699051] [1] : memref<2097152xf32, strided<[1], offset: ?>> to memref<699051xf32, strided<[1], offset: ?>>
+    linalg.fill ins(%zero : f32) outs(%p1 : memref<699051xf32, strided<[1], offset: ?>>)
+    %p2 = memref.subview %b[1398102] [699050] [1] : memref<2097152xf32, strided<[1], offset: ?>> to memref<699050xf32, strided<[1], offset: ?>>
+    linalg.fill ins(%zero : f32) outs(%p2 : memref<699050xf32, strided<[1], offset: ?>>)
+    ark.yield
+  }
+  ark.return
+}
+
+// CHECK-LABEL: ark.program @overlappingParts
+ark.program @overlappingParts(%y: memref<2097152xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins() outs(%y[#ark.region<(d0) -> (0), [2097152]>] : memref<2097152xf32>) {
+  ^bb0(%i: index, %b: memref<2097152xf32, strided<[1], offset: ?>>):
+    %zero = arith.constant 0.0 : f32
+    %p0 = memref.subview %b[0] [1400000] [1] : memref<2097152xf32, strided<[1], offset: ?>> to memref<1400000xf32, strided<[1], offset: ?>>
+    linalg.fill ins(%zero : f32) outs(%p0 : memref<1400000xf32, strided<[1], offset: ?>>)
+    %p1 = memref.subview %b[1398102] [699050] [1] : memref<2097152xf32, strided<[1], offset: ?>> to memref<699050xf32, strided<[1], offset: ?>>
+    linalg.fill ins(%zero : f32) outs(%p1 : memref<699050xf32, strided<[1], offset: ?>>)
+    ark.yield
+  }
+  ark.return
+}
