@@ -31,6 +31,8 @@ struct Choice {
   std::optional<Algorithm> forced;
   /// Limits by size. Without them, predicted times decide.
   std::optional<int64_t> oneShotBytes, twoShotBytes;
+  /// Lower bound of the bytes of a chunk of a two-shot reduction.
+  int64_t chunkBytes = 0;
 
   /// Returns the algorithm for a tensor of `type` among `ranks`.
   Algorithm choose(RankedTensorType type, int64_t ranks) const;
@@ -70,6 +72,13 @@ Algorithm Choice::choose(RankedTensorType type, int64_t ranks) const {
 // all_reduce
 //===----------------------------------------------------------------------===//
 
+/// Upper bound of the chunks of a reduction in two shots. Each chunk adds
+/// tasks, and hand-offs between all ranks.
+static constexpr int64_t kMaxChunks = 4;
+/// Slices of this alignment can be gathered without a copy
+/// (ark-elide-concats).
+static constexpr int64_t kSliceAlignment = 64;
+
 /// Reduces with the one-shot algorithm: every rank sends its whole tensor to
 /// all other ranks.
 static Value reduceInOneShot(RankExchange &exchange, Value value,
@@ -84,17 +93,53 @@ static Value reduceInOneShot(RankExchange &exchange, Value value,
   return exchange.reduce(values, kind);
 }
 
+/// Returns the number of chunks in which ranks reduce a tensor, so that the
+/// links carry the next chunk while a rank reduces the last one. Chunks divide
+/// the tensor into slices of equal, aligned size.
+static int64_t countChunks(RankedTensorType type, int64_t ranks,
+                           int64_t chunkBytes) {
+  int64_t count =
+      std::clamp<int64_t>(getBytes(type) / chunkBytes, 1, kMaxChunks);
+  auto isDivisible = [&](int64_t count) {
+    return getBytes(type) % (count * ranks * kSliceAlignment) == 0;
+  };
+  while (count > 1 && !isDivisible(count))
+    --count;
+  return count;
+}
+
 /// Reduces with the two-shot algorithm: a reduce-scatter, after which every
-/// rank has one reduced slice of the tensor, and an all-gather of the slices.
+/// rank has one reduced slice of each chunk, and an all-gather of the slices.
+/// The slices of a chunk are sent before the chunk in front of it is reduced.
 static Value reduceInTwoShots(RankExchange &exchange, Value value,
-                              ReductionKind kind) {
+                              ReductionKind kind, int64_t chunkBytes) {
   Value flat = exchange.flatten(value);
-  SmallVector<Value> slices = exchange.split(flat, /*axis=*/0);
-  Value own = exchange.scatterReduce(slices, kind);
-  Value joined = exchange.gather(own, /*axis=*/0, [&](int64_t rank) {
-    return getTensorType(slices[rank]);
-  });
-  return exchange.reshape(joined, getTensorType(value));
+  int64_t count = countChunks(getTensorType(flat), exchange.size, chunkBytes);
+  SmallVector<SmallVector<Value>> chunks;
+  for (Value chunk : exchange.split(flat, /*axis=*/0, count))
+    chunks.push_back(exchange.split(chunk, /*axis=*/0, exchange.size));
+
+  SmallVector<Value> reduced, joined;
+  auto gather = [&](int64_t chunk) {
+    llvm::append_range(joined,
+                       exchange.receiveAll(reduced[chunk], [&](int64_t rank) {
+                         return getTensorType(chunks[chunk][rank]);
+                       }));
+  };
+  exchange.scatter(chunks.front());
+  for (int64_t chunk = 0; chunk < count; ++chunk) {
+    if (chunk + 1 < count)
+      exchange.scatter(chunks[chunk + 1]);
+    SmallVector<Value> slices = exchange.receiveSlices(chunks[chunk]);
+    // Receives follow the order in which the other ranks send.
+    if (chunk > 0)
+      gather(chunk - 1);
+    reduced.push_back(exchange.reduce(slices, kind));
+    exchange.sendToAll(reduced.back());
+  }
+  gather(count - 1);
+  return exchange.reshape(exchange.join(joined, /*axis=*/0),
+                          getTensorType(value));
 }
 
 /// Reduces with the ring algorithm: a reduce-scatter and an all-gather in which
@@ -102,7 +147,7 @@ static Value reduceInTwoShots(RankExchange &exchange, Value value,
 static Value reduceInRing(RankExchange &exchange, Value value,
                           ReductionKind kind) {
   Value flat = exchange.flatten(value);
-  SmallVector<Value> slices = exchange.split(flat, /*axis=*/0);
+  SmallVector<Value> slices = exchange.split(flat, /*axis=*/0, exchange.size);
   Value own = exchange.ringReduce(slices, kind);
   Value joined = exchange.ringGather(own, /*axis=*/0, [&](int64_t rank) {
     return getTensorType(slices[rank]);
@@ -117,7 +162,7 @@ static Value expand(AllReduceOp op, RankExchange &exchange,
   case Algorithm::OneShot:
     return reduceInOneShot(exchange, value, op.getKind());
   case Algorithm::TwoShot:
-    return reduceInTwoShots(exchange, value, op.getKind());
+    return reduceInTwoShots(exchange, value, op.getKind(), choice.chunkBytes);
   case Algorithm::Ring:
     return reduceInRing(exchange, value, op.getKind());
   }
@@ -140,7 +185,8 @@ static Value expand(AllGatherOp op, RankExchange &exchange,
 
 static Value expand(ReduceScatterOp op, RankExchange &exchange,
                     const Choice &choice) {
-  SmallVector<Value> slices = exchange.split(op.getOperand(), op.getAxis());
+  SmallVector<Value> slices =
+      exchange.split(op.getOperand(), op.getAxis(), exchange.size);
   bool ring = choice.choose(getTensorType(op.getOperand()), exchange.size) ==
               Algorithm::Ring;
   return ring ? exchange.ringReduce(slices, op.getKind())
@@ -148,7 +194,8 @@ static Value expand(ReduceScatterOp op, RankExchange &exchange,
 }
 
 static Value expand(AllToAllOp op, RankExchange &exchange, const Choice &) {
-  SmallVector<Value> slices = exchange.split(op.getOperand(), op.getAxis());
+  SmallVector<Value> slices =
+      exchange.split(op.getOperand(), op.getAxis(), exchange.size);
   return exchange.join(exchange.swap(slices), op.getAxis());
 }
 
@@ -157,7 +204,7 @@ static Value expand(AllToAllOp op, RankExchange &exchange, const Choice &) {
 static Value scatterAndGather(RankExchange &exchange, Value value,
                               int64_t root) {
   Value flat = exchange.flatten(value);
-  SmallVector<Value> slices = exchange.split(flat, /*axis=*/0);
+  SmallVector<Value> slices = exchange.split(flat, /*axis=*/0, exchange.size);
   Value own = slices[exchange.rank];
   if (exchange.rank == root)
     for (int64_t peer : exchange.getPeers())
@@ -229,6 +276,11 @@ private:
 
 FailureOr<Choice> ExpandCollectivesPass::getChoice() {
   Choice choice;
+  if (chunkBytes < 1)
+    return emitError(getOperation().getLoc())
+           << "chunk-bytes is " << chunkBytes.getValue()
+           << ": expected at least 1";
+  choice.chunkBytes = chunkBytes;
   if (oneShotBytes >= 0 || twoShotBytes >= 0 || !isForGpu(getOperation())) {
     choice.oneShotBytes = oneShotBytes < 0 ? 256 << 10 : int64_t(oneShotBytes);
     choice.twoShotBytes = twoShotBytes < 0 ? 1 << 20 : int64_t(twoShotBytes);

@@ -72,6 +72,8 @@ def ExpandCollectivesPass : Pass<"ark-expand-collectives", "::mlir::ark::Program
            "GPUs the predicted time">,
     Option<"twoShotBytes", "two-shot-bytes", "int64_t", "-1",
            "Largest tensor exchanged in two shots. -1: 1 MiB, on GPUs any">,
+    Option<"chunkBytes", "chunk-bytes", "int64_t", "4194304",
+           "Least bytes of a chunk of an all-reduce in two shots, which has at most four chunks">,
     Option<"packetBytes", "packet-bytes", "int64_t", "-1",
            "Largest tensor that is sent as LL packets; -1 selects the target's default">,
   ];

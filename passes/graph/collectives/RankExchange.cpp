@@ -63,15 +63,31 @@ Value RankExchange::receive(RankedTensorType type, int64_t peer, int64_t tag) {
   return create<ChannelGetOp>(type, channel);
 }
 
-SmallVector<Value> RankExchange::swap(ArrayRef<Value> slices) {
+void RankExchange::sendToAll(Value value) {
   for (int64_t peer : getPeers())
-    send(slices[peer], peer);
+    send(value, peer);
+}
+
+SmallVector<Value> RankExchange::receiveAll(Value own, SliceType getSlice) {
   SmallVector<Value> received;
   for (int64_t from = 0; from < size; ++from)
-    received.push_back(from == rank
-                           ? slices[rank]
-                           : receive(getTensorType(slices[rank]), from));
+    received.push_back(from == rank ? own : receive(getSlice(from), from));
   return received;
+}
+
+void RankExchange::scatter(ArrayRef<Value> slices) {
+  for (int64_t peer : getPeers())
+    send(slices[peer], peer);
+}
+
+SmallVector<Value> RankExchange::receiveSlices(ArrayRef<Value> slices) {
+  return receiveAll(slices[rank],
+                    [&](int64_t) { return getTensorType(slices[rank]); });
+}
+
+SmallVector<Value> RankExchange::swap(ArrayRef<Value> slices) {
+  scatter(slices);
+  return receiveSlices(slices);
 }
 
 Value RankExchange::scatterReduce(ArrayRef<Value> slices, ReductionKind kind) {
@@ -94,12 +110,8 @@ Value RankExchange::ringReduce(ArrayRef<Value> slices, ReductionKind kind) {
 }
 
 Value RankExchange::gather(Value own, int64_t axis, SliceType getSlice) {
-  for (int64_t peer : getPeers())
-    send(own, peer);
-  SmallVector<Value> slices;
-  for (int64_t from = 0; from < size; ++from)
-    slices.push_back(from == rank ? own : receive(getSlice(from), from));
-  return join(slices, axis);
+  sendToAll(own);
+  return join(receiveAll(own, getSlice), axis);
 }
 
 Value RankExchange::ringGather(Value own, int64_t axis, SliceType getSlice) {
@@ -149,14 +161,17 @@ Value RankExchange::reduce(ArrayRef<Value> values, ReductionKind kind) {
   return cast(result, elementType);
 }
 
-SmallVector<Value> RankExchange::split(Value value, int64_t axis) {
+SmallVector<Value> RankExchange::split(Value value, int64_t axis,
+                                       int64_t count) {
+  if (count == 1)
+    return {value};
   SmallVector<int64_t> starts(getTensorType(value).getRank(), 0),
       stops(getTensorType(value).getShape()), steps(starts.size(), 1);
   int64_t extent = stops[axis];
   SmallVector<Value> slices;
-  for (int64_t slice = 0; slice < size; ++slice) {
+  for (int64_t slice = 0; slice < count; ++slice) {
     starts[axis] = slice == 0 ? 0 : stops[axis];
-    stops[axis] = starts[axis] + extent / size + (slice < extent % size);
+    stops[axis] = starts[axis] + extent / count + (slice < extent % count);
     slices.push_back(create<SliceOp>(value, starts, stops, steps));
   }
   return slices;

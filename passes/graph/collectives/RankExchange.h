@@ -41,8 +41,15 @@ public:
   void send(Value value, int64_t peer, int64_t tag = kCollectiveTag);
   Value receive(RankedTensorType type, int64_t peer,
                 int64_t tag = kCollectiveTag);
-  /// Sends `slices[r]` to rank `r`. Returns the tensors that the ranks sent to
-  /// this rank, in the order of ranks.
+  void sendToAll(Value value);
+  /// Returns the tensors that the ranks have sent to this rank, in the order of
+  /// ranks, with `own` for this rank.
+  SmallVector<Value> receiveAll(Value own, SliceType getSlice);
+  /// Sends `slices[r]` to every other rank `r`.
+  void scatter(ArrayRef<Value> slices);
+  /// Returns the slices of this rank that all ranks have scattered.
+  SmallVector<Value> receiveSlices(ArrayRef<Value> slices);
+  /// Scatters slices, and receives those of this rank.
   SmallVector<Value> swap(ArrayRef<Value> slices);
   /// Returns `slices[rank]`, reduced over all ranks.
   Value scatterReduce(ArrayRef<Value> slices, ReductionKind kind);
@@ -54,9 +61,9 @@ public:
   //===--- Of one rank ----------------------------------------------------===//
 
   Value reduce(ArrayRef<Value> values, ReductionKind kind);
-  /// Splits a tensor along a dimension into one slice per rank. The extents
-  /// differ by at most one, and the slices of lower ranks are not smaller.
-  SmallVector<Value> split(Value value, int64_t axis);
+  /// Splits a tensor along a dimension into `count` slices. The extents differ
+  /// by at most one, and the first slices are not smaller.
+  SmallVector<Value> split(Value value, int64_t axis, int64_t count);
   Value join(ArrayRef<Value> slices, int64_t axis);
   Value flatten(Value value);
   Value reshape(Value value, RankedTensorType type);
