@@ -61,10 +61,12 @@ def test_concatenation_of_a_concatenation(agree: Agree) -> None:
 
 def test_a_large_concatenation_of_uneven_parts(agree: Agree) -> None:
     """The check of the fill does not count two million elements one by one."""
-    with ark.Program("c") as program:
+
+    def body() -> None:
         parts = [ark.input("a", (699051,)), ark.input("b", (1398101,))]
         ark.output("y", ark.concat(parts, 0) * 2.0)
-    agree(program)
+
+    agree(build(body), {"a": random(699051), "b": random(1398101)})
 
 
 def test_concatenations_with_equal_first_parts(agree: Agree) -> None:
