@@ -31,8 +31,8 @@ struct Choice {
   std::optional<Algorithm> forced;
   /// Limits by size. Without them, predicted times decide.
   std::optional<int64_t> oneShotBytes, twoShotBytes;
-  /// Lower bound of the bytes of a chunk of a two-shot reduction.
-  int64_t chunkBytes = 0;
+  /// Lower bound of the bytes of the slices of a chunk in a two-shot reduction.
+  int64_t sliceBytes = 0;
 
   /// Returns the algorithm for a tensor of `type` among `ranks`.
   Algorithm choose(RankedTensorType type, int64_t ranks) const;
@@ -97,9 +97,9 @@ static Value reduceInOneShot(RankExchange &exchange, Value value,
 /// links carry the next chunk while a rank reduces the last one. Chunks divide
 /// the tensor into slices of equal, aligned size.
 static int64_t countChunks(RankedTensorType type, int64_t ranks,
-                           int64_t chunkBytes) {
+                           int64_t sliceBytes) {
   int64_t count =
-      std::clamp<int64_t>(getBytes(type) / chunkBytes, 1, kMaxChunks);
+      std::clamp<int64_t>(getBytes(type) / ranks / sliceBytes, 1, kMaxChunks);
   auto isDivisible = [&](int64_t count) {
     return getBytes(type) % (count * ranks * kSliceAlignment) == 0;
   };
@@ -112,9 +112,9 @@ static int64_t countChunks(RankedTensorType type, int64_t ranks,
 /// rank has one reduced slice of each chunk, and an all-gather of the slices.
 /// The slices of a chunk are sent before the chunk in front of it is reduced.
 static Value reduceInTwoShots(RankExchange &exchange, Value value,
-                              ReductionKind kind, int64_t chunkBytes) {
+                              ReductionKind kind, int64_t sliceBytes) {
   Value flat = exchange.flatten(value);
-  int64_t count = countChunks(getTensorType(flat), exchange.size, chunkBytes);
+  int64_t count = countChunks(getTensorType(flat), exchange.size, sliceBytes);
   SmallVector<SmallVector<Value>> chunks;
   for (Value chunk : exchange.split(flat, /*axis=*/0, count))
     chunks.push_back(exchange.split(chunk, /*axis=*/0, exchange.size));
@@ -162,7 +162,7 @@ static Value expand(AllReduceOp op, RankExchange &exchange,
   case Algorithm::OneShot:
     return reduceInOneShot(exchange, value, op.getKind());
   case Algorithm::TwoShot:
-    return reduceInTwoShots(exchange, value, op.getKind(), choice.chunkBytes);
+    return reduceInTwoShots(exchange, value, op.getKind(), choice.sliceBytes);
   case Algorithm::Ring:
     return reduceInRing(exchange, value, op.getKind());
   }
@@ -276,11 +276,11 @@ private:
 
 FailureOr<Choice> ExpandCollectivesPass::getChoice() {
   Choice choice;
-  if (chunkBytes < 1)
+  if (sliceBytes < 1)
     return emitError(getOperation().getLoc())
-           << "chunk-bytes is " << chunkBytes.getValue()
+           << "slice-bytes is " << sliceBytes.getValue()
            << ": expected at least 1";
-  choice.chunkBytes = chunkBytes;
+  choice.sliceBytes = sliceBytes;
   if (oneShotBytes >= 0 || twoShotBytes >= 0 || !isForGpu(getOperation())) {
     choice.oneShotBytes = oneShotBytes < 0 ? 256 << 10 : int64_t(oneShotBytes);
     choice.twoShotBytes = twoShotBytes < 0 ? 1 << 20 : int64_t(twoShotBytes);

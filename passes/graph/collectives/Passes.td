@@ -35,7 +35,9 @@ def ExpandCollectivesPass : Pass<"ark-expand-collectives", "::mlir::ark::Program
     | ring | slices to the next rank, twice around | to the next rank | to the next rank |
 
     With the one-shot algorithm, every rank reduces all tensors. With the two-shot algorithm, each
-    rank reduces one slice and sends the result to all ranks. With the ring algorithm, each rank
+    rank reduces one slice and sends the result to all ranks. If slices stay larger than
+    `slice-bytes`, the tensor is exchanged in two to four chunks: the slices of a chunk are sent
+    before the previous chunk is reduced. With the ring algorithm, each rank
     sends to the next rank only: slices are reduced on their first way around the ranks, and the
     results are distributed on the second.
 
@@ -72,8 +74,8 @@ def ExpandCollectivesPass : Pass<"ark-expand-collectives", "::mlir::ark::Program
            "GPUs the predicted time">,
     Option<"twoShotBytes", "two-shot-bytes", "int64_t", "-1",
            "Largest tensor exchanged in two shots. -1: 1 MiB, on GPUs any">,
-    Option<"chunkBytes", "chunk-bytes", "int64_t", "4194304",
-           "Least bytes of a chunk of an all-reduce in two shots, which has at most four chunks">,
+    Option<"sliceBytes", "slice-bytes", "int64_t", "1048576",
+           "Least bytes of the slices of a chunk of an all-reduce in two shots">,
     Option<"packetBytes", "packet-bytes", "int64_t", "-1",
            "Largest tensor that is sent as LL packets; -1 selects the target's default">,
   ];

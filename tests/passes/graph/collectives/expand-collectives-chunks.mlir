@@ -1,7 +1,7 @@
-// RUN: ark-opt %s --split-input-file --pass-pipeline='builtin.module(ark.program(ark-expand-collectives{algorithm=two-shot chunk-bytes=128 packet-bytes=0}))' | FileCheck %s
-// RUN: not ark-opt %s --split-input-file --pass-pipeline='builtin.module(ark.program(ark-expand-collectives{chunk-bytes=0}))' 2>&1 | FileCheck %s --check-prefix=INVALID
+// RUN: ark-opt %s --split-input-file --pass-pipeline='builtin.module(ark.program(ark-expand-collectives{algorithm=two-shot slice-bytes=64 packet-bytes=0}))' | FileCheck %s
+// RUN: not ark-opt %s --split-input-file --pass-pipeline='builtin.module(ark.program(ark-expand-collectives{slice-bytes=0}))' 2>&1 | FileCheck %s --check-prefix=INVALID
 
-// INVALID: error: chunk-bytes is 0: expected at least 1
+// INVALID: error: slice-bytes is 0: expected at least 1
 
 // Rank 0 sends its slice of the second chunk before it adds the slices of the first chunk. It receives in the order in
 // which rank 1 sends.
