@@ -215,7 +215,9 @@ double CostModel::getWorkItemNs(unsigned task, int64_t begin, int64_t end,
   int64_t count = times[task].count;
   int64_t all = std::min(count, target.getSms() / ranks);
   double ns = getWorkItemNs(task, begin, end);
-  if (ranks == 1 || sms >= all)
+  // More than half of the SMs may well be limited by something other than the
+  // bandwidth: a product reads most of its operands from caches.
+  if (ranks == 1 || sms > all / 2)
     return ns;
   // One factor per task keeps the ratio between clipped vCTAs and others.
   auto getMeanNs = [&](int64_t sms) {

@@ -53,8 +53,9 @@ public:
   /// Returns the time of vCTAs [begin, end) of a task on one SM, if all SMs of
   /// the rank execute the task at the same time.
   double getWorkItemNs(unsigned task, int64_t begin, int64_t end) const;
-  /// Returns this time if only `sms` SMs of the rank execute the task. Each of
-  /// them then has a larger share of the bandwidth.
+  /// Returns this time if only `sms` SMs of the rank execute the task. If these
+  /// are at most half of the SMs, and there are several ranks, each SM has a
+  /// larger share of the bandwidth.
   double getWorkItemNs(unsigned task, int64_t begin, int64_t end,
                        int64_t sms) const;
   /// Returns the time of all vCTAs of a task, one after the other.
