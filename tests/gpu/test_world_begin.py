@@ -109,7 +109,7 @@ def test_a_kernel_that_does_not_begin_in_time(
     wait. The error names the rank, and no state has changed."""
     driver = driver_of(world)
     monkeypatch.setattr(
-        driver, "_gather", lambda run_stream: [part for _, part in driver._parts(run_stream)]
+        driver, "_gather", lambda run_stream: [stream for _, stream in driver._by_rank(run_stream)]
     )
     world.prepare()
     stream = torch.cuda.Stream()
