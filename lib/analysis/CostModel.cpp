@@ -35,7 +35,7 @@ TargetAttr mlir::ark::findTarget(Operation *op) {
       target.getGpu());
 }
 
-CostModel::CostModel(ProgramOp program, int64_t sms)
+CostModel::CostModel(ProgramOp program, int64_t sms, bool withLinks)
     : target(findTarget(program)), ranks(program.getNumRanks()) {
   if (!target)
     target = TargetAttr::get(program.getContext(), kCpuBackend, "unknown", sms,
@@ -44,7 +44,7 @@ CostModel::CostModel(ProgramOp program, int64_t sms)
                              /*handoff=*/1000, /*barrier=*/2000,
                              /*overhead=*/100, /*gpu=*/GpuAttr());
   auto arenas = program.getBody().getOps<ArenaOp>();
-  if (ranks > 1 && target.isGpu() && !arenas.empty())
+  if (withLinks && ranks > 1 && target.isGpu() && !arenas.empty())
     partBytes = getBufferBytes((*arenas.begin()).getType()) / ranks;
   auto tasks = llvm::to_vector(program.getBody().getOps<TaskOp>());
   for (TaskOp task : tasks)

@@ -46,7 +46,8 @@ class CostModel {
 public:
   /// If the module has no target, assumes a machine with `sms` SMs. Predicted
   /// times are then realistic only in proportion to each other.
-  CostModel(ProgramOp program, int64_t sms);
+  /// `withLinks` includes the time of stores to other ranks.
+  CostModel(ProgramOp program, int64_t sms, bool withLinks = true);
 
   TargetAttr getTarget() const { return target; }
   const TaskCost &getTask(unsigned task) const { return costs[task]; }
@@ -90,7 +91,7 @@ private:
 
   TargetAttr target;
   int64_t ranks;
-  /// Bytes of one rank's part of the arena; 0 if ranks share one memory.
+  /// Bytes of one rank's part of the arena; 0 if no store crosses a link.
   int64_t partBytes = 0;
   std::vector<TaskCost> costs;
   std::vector<VCTATimes> times;

@@ -187,7 +187,8 @@ bool SemaphoreSimulation::step(unsigned lane, ArrayRef<LaneItem> items) {
 
 FailureOr<Timeline> mlir::ark::computeTimeline(ScheduleOp schedule) {
   auto program = cast<ProgramOp>(schedule->getParentOp());
-  CostModel costs(program, schedule.getSms());
+  // `ark simulate` adds the time of links to the times in a bundle.
+  CostModel costs(program, schedule.getSms(), /*withLinks=*/false);
   ExpandedSchedule expanded(schedule);
   if (program.getBody().getOps<PacketsOp>().empty())
     return SemaphoreSimulation(expanded, nullptr, costs).run();

@@ -301,7 +301,7 @@ def test_what_cannot_be_trained() -> None:
         (linear, lambda net, b: (squares(net, b),) * 2, x, sgd, usage, r"fp32\[\], fp32\[\]"),
         (linear, lambda net, b: 1.0, x, sgd, usage, "not no tensor"),
         (linear, lambda net, b: net(b["x"]).argmax(), x, sgd, usage, r"not int64\[\]"),
-        (linear, 3, x, sgd, usage, "loss must be a function"),
+        (linear, 3, x, sgd, usage, "loss is an int; expected a function of the module and a batch"),
         (linear, lambda net, b: net(b["z"]), x, sgd, usage, "'Linear' fails for the example"),
         (squares, squares, x, lambda _: other, usage, "model is a function"),
         (linear, squares, torch.zeros(3, 8), sgd, usage, "example must be a dict of tensors"),
