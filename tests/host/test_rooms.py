@@ -1,4 +1,6 @@
-"""Rooms are folders with one job each: a README names all files, and tests have the same folder."""
+"""Rooms are folders with one job each: a README names all files, tests have the same folder, and a
+room uses only rooms that precede it.
+"""
 
 from __future__ import annotations
 
@@ -60,6 +62,77 @@ def test_the_search_finds_sources_without_names(tmp_path: Path) -> None:
 def test_rooms_are_found() -> None:
     names = [named(room) for room in ROOMS]
     assert {"passes/graph", "passes/target", "passes/target/matmul"} <= set(names)
+
+
+def read_order(folder: Path) -> list[str]:
+    """Returns the subfolders of a folder in the order in which its CMakeLists.txt adds them."""
+    text = (folder / "CMakeLists.txt").read_text(encoding="utf-8")
+    found = re.findall(r"foreach\(\w+ ([^)]*)\)|add_subdirectory\((\w+)\)", text)
+    return [name for names in found for name in " ".join(names).split()]
+
+
+def read_uses(room: Path) -> list[str]:
+    """Returns the folders below ``passes`` that the library of a room may include."""
+    text = (room / "CMakeLists.txt").read_text(encoding="utf-8")
+    return [word for uses in re.findall(r"USES([^)]*)\)", text) for word in uses.split()]
+
+
+def find_later_uses(room: Path, root: Path) -> list[str]:
+    """Returns the used folders that do not precede a room.
+
+    The order is that of the folders in which the paths of both first differ. A room may use its own
+    subfolders, but not the folders that contain it.
+    """
+    found: list[str] = []
+    own = room.relative_to(root).parts
+    for use in read_uses(room):
+        other = Path(use).parts
+        if other[: len(own)] == own or other[0] != own[0]:
+            continue
+        same = next((i for i, (a, b) in enumerate(zip(own, other, strict=False)) if a != b), None)
+        if same is None:
+            found.append(use)
+            continue
+        order = read_order(root.joinpath(*own[:same]))
+        if order.index(other[same]) >= order.index(own[same]):
+            found.append(use)
+    return found
+
+
+@pytest.mark.parametrize("room", ROOMS, ids=named)
+def test_used_rooms_precede_the_room(room: Path) -> None:
+    assert find_later_uses(room, ROOT) == []
+
+
+@pytest.mark.parametrize("room", [PASSES, *ROOMS], ids=named)
+def test_every_subfolder_has_its_position_in_the_order(room: Path) -> None:
+    subfolders = [path.parent.name for path in room.glob("*/CMakeLists.txt")]
+    assert sorted(read_order(room)) == sorted(subfolders)
+
+
+def test_the_table_of_the_target_stage_has_the_order_of_the_build() -> None:
+    text = (PASSES / "target/README.md").read_text(encoding="utf-8")
+    assert re.findall(r"^\| \[\w+\]\((\w+)/README", text, re.M) == read_order(PASSES / "target")
+
+
+def test_the_search_finds_later_uses(tmp_path: Path) -> None:
+    texts = {
+        "passes": "foreach(stage tiling target)\n  add_subdirectory(${stage})\nendforeach()",
+        "passes/target": "foreach(room loops\n  math)\nendforeach()\nadd_subdirectory(cpu)",
+        "passes/tiling": "add_ark_passes(USES lib/support passes/target/math)",
+        "passes/target/loops": "add_ark_passes(USES passes/tiling passes/target/math\n  passes/target)",
+        "passes/target/cpu": "add_ark_passes(LLVM_PCH USES passes/target/loops passes/tiling)",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "CMakeLists.txt").write_text(text)
+    found = {name: find_later_uses(tmp_path / name, tmp_path) for name in texts if "/" in name}
+    assert found == {
+        "passes/target": [],
+        "passes/tiling": ["passes/target/math"],
+        "passes/target/loops": ["passes/target/math", "passes/target"],
+        "passes/target/cpu": [],
+    }
 
 
 @pytest.mark.parametrize("room", ROOMS, ids=named)
