@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from ...bundle import Bundle
     from .api import CudaApi
 
-_WARP = 32
 _TABLES = ("instructions", "lanes", "tasks", "operands")
 
 
@@ -70,7 +69,7 @@ class CudaKernel:
         self._shared = shared
         self.bundle = bundle
         self.lanes = len(bundle.tables.lanes)
-        self.threads = bundle.manifest.target.warps * _WARP
+        self.threads = bundle.manifest.target.warps * abi.CUDA_WARP_SIZE
         further = 0 if shared is None else len(shared.slots)
         self.layout = RecordLayout(bundle.manifest, self.lanes, further)
         self._stream = stream

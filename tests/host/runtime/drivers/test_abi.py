@@ -61,6 +61,10 @@ def test_doorbell(constants: dict[str, int]) -> None:
     assert constants["kDoorbellLeave"] % (1 << 64) == abi.DOORBELL_LEAVE
 
 
+def test_warps(constants: dict[str, int]) -> None:
+    assert constants["kCudaWarpSize"] == abi.CUDA_WARP_SIZE
+
+
 def test_semaphores_and_packets(constants: dict[str, int]) -> None:
     assert 8 * constants["kCounterWords"] == abi.SEMAPHORE_STRIDE
     assert 1 << constants["kRankShift"] == abi.RANK_COUNTERS
