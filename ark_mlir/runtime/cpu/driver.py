@@ -44,6 +44,7 @@ class CpuDriver:
     """
 
     def __init__(self) -> None:
+        # The epoch of the last completed iteration.
         self.epoch = 0
         self._kernel: Kernel | None = None
         self._lanes: Lanes | None = None

@@ -97,7 +97,7 @@ class Kernel:
         A semaphore with rank packets has no counter; its element is the value of an equivalent one.
 
         Args:
-            epoch: the epoch of the launch, at most 2^32 iterations ago.
+            epoch: the epoch of the last iteration before the launch, at most 2^32 iterations ago.
         """
         counters = np.array(self.counters)
         for semaphore, offsets in self.bundle.tables.packets.items():

@@ -51,6 +51,7 @@ class CudaDriver:
     """
 
     def __init__(self, api: CudaApi | None = None) -> None:
+        # The epoch of the last completed iteration.
         self.epoch = 0
         self.reads_outputs = False
         self._api = CudaApi() if api is None else api
@@ -473,7 +474,7 @@ class CudaDriver:
         return outcome
 
     def _advance(self, outcome: Outcome) -> None:
-        """Advances the epoch by the completed iterations."""
+        """Adds the completed iterations to the epoch of the last completed iteration."""
         self.epoch = (self.epoch + outcome.iterations) % (1 << 64)
         self._dirty = False
 

@@ -24,7 +24,7 @@ FREE_COUNTERS = BEGUN_WORD * 8 // SEMAPHORE_STRIDE
 # The limit of the wait for the kernels of the other ranks to begin, as a multiple of the limit of a
 # wait.
 BEGIN_LIMIT_FACTOR = 5
-# A task packet carries the epoch of its iteration, counted from one, modulo this number.
+# A task packet carries the epoch of its iteration modulo this number.
 PACKET_EPOCHS = 1 << 16
 
 

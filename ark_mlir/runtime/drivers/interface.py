@@ -82,7 +82,7 @@ class Outcome(NamedTuple):
         stop: the reason for an early end, if the run ended early.
         fault: the first data error, if any.
         counters: uint64 ``[S]``, the semaphores at the end.
-        epoch: the number of iterations that had completed before this launch.
+        epoch: the epoch of the last iteration before this launch; 0 before the first iteration.
         iterations: the number of iterations that this launch completed, if nothing failed.
         trace: int64 ``[I, 2]``, begin and end of each instruction in ns; None without a trace.
     """
@@ -133,9 +133,9 @@ class Memory(Protocol):
 class Driver(Protocol):
     """A device that can run one bundle.
 
-    Calls come from one thread at a time. An error of `launch` or `wait` resets the semaphores and
-    the epoch to zero, so that the next launch can succeed. If a lane never ended, all later
-    launches raise DeviceError.
+    Calls come from one thread at a time. An error of `launch` or `wait` zeroes the semaphores,
+    and epochs begin again with one, so that the next launch can succeed. If a lane never ended, all
+    later launches raise DeviceError.
     """
 
     def load(self, bundle: Bundle) -> None:
