@@ -173,9 +173,9 @@ class Scan(nn.Module):
         added = (step * inner).unsqueeze(-1) * b.unsqueeze(2)
         state = torch.zeros_like(added[:, 0])
         results = []
-        for place in range(length):
-            state = kept[:, place] * state + added[:, place]
-            results.append((state * c[:, place].unsqueeze(1)).sum(-1))
+        for index in range(length):
+            state = kept[:, index] * state + added[:, index]
+            results.append((state * c[:, index].unsqueeze(1)).sum(-1))
         y = torch.stack(results, 1) + inner * self.skip
         return self.leave(y * functional.silu(gate))
 

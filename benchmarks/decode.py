@@ -95,8 +95,8 @@ class Problem:
         self._rope = torch.from_numpy(tables["cos"]), torch.from_numpy(tables["sin"])
         random = np.random.default_rng(0)
         first = random.integers(0, setting.sizes.vocabulary, (CHECKED, setting.batch))
-        places = np.linspace(self.start, setting.context - 1, CHECKED).astype(int)
-        self.pairs = list(zip(first, places.tolist(), strict=True))
+        positions = np.linspace(self.start, setting.context - 1, CHECKED).astype(int)
+        self.pairs = list(zip(first, positions.tolist(), strict=True))
         self.token = first[0]
         # One instance of a model serves all arms with the same products and attention.
         self.model = cache(self._make_model)

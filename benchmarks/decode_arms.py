@@ -70,8 +70,8 @@ class ArkArm:
         self._ends = np.full(8, -1, np.int32)
 
     def _put(self, token: Any, position: int) -> None:
-        place = np.array(position, np.int32)
-        self._executable.bind({"token": token.astype(np.int32)[:, None], "position": place})
+        array = np.array(position, np.int32)
+        self._executable.bind({"token": token.astype(np.int32)[:, None], "position": array})
 
     def logits(self, token: Any, position: int) -> Any:
         self._put(token, position)

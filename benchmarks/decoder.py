@@ -113,8 +113,8 @@ class ArkDecoder:
 
     def decode(self, token: Any) -> Any:
         # Every sample decodes the same position.
-        place = np.array(self.prompt, np.int32)
-        self.decoding.bind({"token": token.astype(np.int32), "position": place})
+        position = np.array(self.prompt, np.int32)
+        self.decoding.bind({"token": token.astype(np.int32), "position": position})
         return np.asarray(self.decoding.run(ends=self.ends)["logits"], np.float32)
 
 

@@ -30,14 +30,14 @@ static const char *const kNames[] = {"none", "barrier", "packet", "cluster", "bo
 
 constexpr int kWarps = 16, kThreads = 32 * kWarps;
 constexpr int kColumns = 2048, kRows = 16;
-constexpr int kPiece = 1024;                       // values; two make a row
-constexpr int kPieces = kRows * kColumns / kPiece; // of one SM and product
+constexpr int kChunk = 1024;                       // values; two make a row
+constexpr int kChunks = kRows * kColumns / kChunk; // of one SM and product
 constexpr int kMatrices = 48;                      // used in turn; more than any cache holds
 
-static void check(cudaError_t code, const char *what) {
+static void check(cudaError_t code, const char *call) {
   if (code == cudaSuccess)
     return;
-  fprintf(stderr, "handoff: %s: %s\n", what, cudaGetErrorString(code));
+  fprintf(stderr, "handoff: %s: %s\n", call, cudaGetErrorString(code));
   exit(1);
 }
 
@@ -84,9 +84,9 @@ __device__ void watch(long long begin) {
 }
 
 template <int kSlots> struct Shared {
-  __nv_bfloat16 ring[kWarps][kSlots][kPiece];
+  __nv_bfloat16 ring[kWarps][kSlots][kChunk];
   uint32_t row[2][kColumns / 2];
-  float sums[kPieces];
+  float sums[kChunks];
   uint64_t full[kWarps][kSlots];
 };
 
@@ -110,7 +110,7 @@ template <int kKind, int kSlots>
 __global__ void __launch_bounds__(kThreads, 1) chain(Arguments arguments) {
   extern __shared__ __align__(128) unsigned char memory[];
   auto &shared = *reinterpret_cast<Shared<kSlots> *>(memory);
-  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, cta = blockIdx.x;
+  const int warp = threadIdx.x / 32, thread = threadIdx.x % 32, cta = blockIdx.x;
   const int ctas = gridDim.x;
   auto cluster = cg::this_cluster();
 
@@ -124,34 +124,34 @@ __global__ void __launch_bounds__(kThreads, 1) chain(Arguments arguments) {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   cluster.sync();
 
-  // Pieces of a warp, in the order in which it reads them.
-  constexpr int kPerWarp = kPieces / kWarps;
-  const int pieces = arguments.products * kPerWarp;
-  auto ask = [&](int number) {
-    if (lane != 0 || number >= pieces)
+  // Chunks of a warp, in the order in which it reads them.
+  constexpr int kPerWarp = kChunks / kWarps;
+  const int chunks = arguments.products * kPerWarp;
+  auto request = [&](int number) {
+    if (thread != 0 || number >= chunks)
       return;
     int product = number / kPerWarp % kMatrices;
-    int piece = warp + number % kPerWarp * kWarps;
-    size_t row = (size_t(product) * ctas + cta) * kRows + piece / 2;
+    int chunk = warp + number % kPerWarp * kWarps;
+    size_t row = (size_t(product) * ctas + cta) * kRows + chunk / 2;
     uint64_t *full = &shared.full[warp][number % kSlots];
-    expect(full, sizeof(__nv_bfloat16) * kPiece);
+    expect(full, sizeof(__nv_bfloat16) * kChunk);
     copy(shared.ring[warp][number % kSlots],
-         arguments.weights + row * kColumns + piece % 2 * kPiece, sizeof(__nv_bfloat16) * kPiece,
+         arguments.weights + row * kColumns + chunk % 2 * kChunk, sizeof(__nv_bfloat16) * kChunk,
          full);
   };
   for (int number = 0; number < kSlots; ++number)
-    ask(number);
+    request(number);
 
   for (int product = 0; product < arguments.products; ++product) {
     const int turn = kKind == NONE ? 0 : product % 2;
     for (int k = 0; k < kPerWarp; ++k) {
       int number = product * kPerWarp + k, slot = number % kSlots;
-      int piece = warp + k * kWarps;
+      int chunk = warp + k * kWarps;
       await(&shared.full[warp][slot], number / kSlots % 2);
       auto weights = reinterpret_cast<const uint4 *>(shared.ring[warp][slot]);
-      auto row = reinterpret_cast<const uint4 *>(shared.row[turn]) + piece % 2 * kPiece / 8;
+      auto row = reinterpret_cast<const uint4 *>(shared.row[turn]) + chunk % 2 * kChunk / 8;
       float sum = 0;
-      for (int i = lane; i < kPiece / 8; i += 32) {
+      for (int i = thread; i < kChunk / 8; i += 32) {
         uint4 w = weights[i], x = row[i];
         const uint32_t ws[] = {w.x, w.y, w.z, w.w}, xs[] = {x.x, x.y, x.z, x.w};
         for (int j = 0; j < 4; ++j) {
@@ -160,11 +160,11 @@ __global__ void __launch_bounds__(kThreads, 1) chain(Arguments arguments) {
         }
       }
       __syncwarp();
-      ask(number + kSlots);
+      request(number + kSlots);
       for (int offset = 16; offset > 0; offset /= 2)
         sum += __shfl_xor_sync(~0u, sum, offset);
-      if (lane == 0)
-        shared.sums[piece] = sum;
+      if (thread == 0)
+        shared.sums[chunk] = sum;
     }
     __syncthreads();
 
@@ -175,21 +175,21 @@ __global__ void __launch_bounds__(kThreads, 1) chain(Arguments arguments) {
       __nv_bfloat162 pair = __floats2bfloat162_rn(sums[0] + sums[1], sums[2] + sums[3]);
       values = *reinterpret_cast<uint32_t *>(&pair);
     }
-    const int next = (product + 1) % 2, place = cta * (kRows / 2) + threadIdx.x;
-    const bool gives = threadIdx.x < kRows / 2 && place < kColumns / 2;
-    const uint32_t stamp = product + 1;
+    const int next = (product + 1) % 2, index = cta * (kRows / 2) + threadIdx.x;
+    const bool hasValues = threadIdx.x < kRows / 2 && index < kColumns / 2;
+    const uint32_t productNumber = product + 1;
     if (kKind == NONE) {
-      if (gives)
-        arguments.rows[place] = values;
+      if (hasValues)
+        arguments.rows[index] = values;
       __syncthreads();
     } else if (kKind == BARRIER) {
-      uint32_t *there = arguments.rows + next * (kColumns / 2);
-      if (gives)
-        there[place] = values;
+      uint32_t *destination = arguments.rows + next * (kColumns / 2);
+      if (hasValues)
+        destination[index] = values;
       __syncthreads();
       if (threadIdx.x == 0) {
         asm volatile("red.release.gpu.global.add.u64 [%0], 1;" ::"l"(arguments.counter) : "memory");
-        unsigned long long seen = 0, wanted = (unsigned long long)stamp * ctas;
+        unsigned long long seen = 0, wanted = (unsigned long long)productNumber * ctas;
         long long begin = clock64();
         while (seen < wanted) {
           asm volatile("ld.acquire.gpu.global.u64 %0, [%1];"
@@ -201,7 +201,7 @@ __global__ void __launch_bounds__(kThreads, 1) chain(Arguments arguments) {
       }
       __syncthreads();
       for (int i = threadIdx.x; i < kColumns / 2; i += kThreads)
-        shared.row[next][i] = __ldcg(there + i);
+        shared.row[next][i] = __ldcg(destination + i);
       __syncthreads();
     } else if (kKind == CLUSTER) {
       int ranks = cluster.num_blocks(), rank = cluster.block_rank();
@@ -211,20 +211,20 @@ __global__ void __launch_bounds__(kThreads, 1) chain(Arguments arguments) {
               values;
       cluster.sync();
     } else {
-      unsigned long long *there = arguments.packets + next * (kColumns / 2);
-      if (gives)
-        asm volatile("st.relaxed.gpu.global.v2.u32 [%0], {%1, %2};" ::"l"(there + place),
-                     "r"(values), "r"(stamp)
+      unsigned long long *destination = arguments.packets + next * (kColumns / 2);
+      if (hasValues)
+        asm volatile("st.relaxed.gpu.global.v2.u32 [%0], {%1, %2};" ::"l"(destination + index),
+                     "r"(values), "r"(productNumber)
                      : "memory");
       if (kKind == PACKET) {
         for (int i = threadIdx.x; i < kColumns / 4; i += kThreads)
-          reinterpret_cast<uint2 *>(shared.row[next])[i] = poll(there + 2 * i, stamp);
+          reinterpret_cast<uint2 *>(shared.row[next])[i] = poll(destination + 2 * i, productNumber);
         __syncthreads();
       } else {
         int ranks = cluster.num_blocks(), share = kColumns / 4 / ranks;
         int begin = cluster.block_rank() * share;
         for (int i = begin + threadIdx.x; i < begin + share; i += kThreads) {
-          uint2 pair = poll(there + 2 * i, stamp);
+          uint2 pair = poll(destination + 2 * i, productNumber);
           for (int other = 0; other < ranks; ++other)
             reinterpret_cast<uint2 *>(cluster.map_shared_rank(shared.row[next], other))[i] = pair;
         }
@@ -384,7 +384,7 @@ int main() {
       good = false;
     printf("{\"kind\": \"%s\", \"ring_kb\": %d, \"cluster\": %d, \"sms\": %d, \"us\": %.3f, "
            "\"exposed_us\": %.3f}\n",
-           kNames[arm.kind], arm.slots * kWarps * kPiece * 2 / 1024, arm.clusterSize, ctas[i],
+           kNames[arm.kind], arm.slots * kWarps * kChunk * 2 / 1024, arm.clusterSize, ctas[i],
            median, median - alone);
   }
   if (!good)

@@ -7,7 +7,7 @@ The rows are those of decode.py, serving.py, prefill.py, dense.py and attention.
 figures they have. First, several processes at a time fill the cache of torch.compile. Then each
 row is measured in a process of its own, one after the other, in the order of their value; each
 autotunes again on the idle GPU. Rows without time left are in the record, as not measured. The
-record is written after every row, so that a run that is ended early leaves what it has measured.
+record is written after every row, so that a run that ends early keeps its measurements.
 """
 
 from __future__ import annotations

@@ -198,8 +198,8 @@ class ArkRanks:
         self._executable.close()
 
     def _put(self, token: Any, position: int) -> None:
-        place = np.array(position, np.int32)
-        self._executable.bind({"token": token.astype(np.int32)[:, None], "position": place})
+        array = np.array(position, np.int32)
+        self._executable.bind({"token": token.astype(np.int32)[:, None], "position": array})
 
     def _outputs(self, iterations: int) -> list[dict[str, Any]]:
         outputs: Any = self._executable.run(ends=self._ends, iterations=iterations)

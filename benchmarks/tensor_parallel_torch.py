@@ -166,11 +166,11 @@ def parts(
 
 def part(array: Any, shape: tuple[int, ...], rank: int) -> Any:
     """Returns the part `rank` of an array along each dimension that is larger than in `shape`."""
-    places = tuple(
+    slices = tuple(
         slice(None) if extent == whole else slice(rank * extent, (rank + 1) * extent)
         for extent, whole in zip(shape, array.shape, strict=True)
     )
-    return array[places]
+    return array[slices]
 
 
 class NcclRanks(OneRank):

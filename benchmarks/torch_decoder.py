@@ -161,7 +161,7 @@ class TorchDecoder(nn.Module):
         device = self.embedding.device
         for name, table in zip(("cos", "sin"), rope, strict=True):
             self.register_buffer(name, torch.cat((table, table), -1).to(device, dtype))
-        self.register_buffer("places", torch.arange(setting.context, device=device))
+        self.register_buffer("positions", torch.arange(setting.context, device=device))
         self.register_buffer("token", torch.zeros(setting.batch, dtype=torch.int64, device=device))
         self.register_buffer("position", torch.zeros(1, dtype=torch.int64, device=device))
         self.flex = flex
@@ -192,7 +192,7 @@ class TorchDecoder(nn.Module):
         return logits
 
     def _masked_attention(self) -> Attention:
-        mask = (self.places <= self.position).view(1, 1, 1, -1)
+        mask = (self.positions <= self.position).view(1, 1, 1, -1)
         return lambda q, k, v: F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
 
     def _flex_attention(self) -> Attention:

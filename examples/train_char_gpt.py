@@ -81,13 +81,13 @@ class GPT(ark.Module):
     def __init__(self, sizes: Sizes) -> None:
         super().__init__()
         self.tokens = ark.parameter("tokens", (sizes.vocabulary, sizes.width))
-        self.places = ark.parameter("places", (sizes.length, sizes.width))
+        self.positions = ark.parameter("positions", (sizes.length, sizes.width))
         self.blocks = [Block(sizes) for _ in range(sizes.layers)]
         self.norm = Norm(sizes.width)
         self.head = Linear(sizes.width, sizes.vocabulary)
 
     def forward(self, ids: ark.Tensor) -> ark.Tensor:
-        x = ark.embedding(ids, self.tokens) + self.places
+        x = ark.embedding(ids, self.tokens) + self.positions
         for block in self.blocks:
             x = block(x)
         return self.head(self.norm(x))

@@ -14,7 +14,7 @@ from .record import Result
 
 # Both round an accumulator once, and add in different orders.
 SLACK = 1.01
-# Kernels of PyTorch round intermediate results at different places.
+# Kernels of PyTorch round different intermediate results.
 PEER_SLACK = 1.5
 
 

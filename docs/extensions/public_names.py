@@ -50,12 +50,12 @@ def resolve(
 
 
 def make_reference(
-    app: Sphinx, from_page: str, page: str, place: str, content: nodes.TextElement, title: str
+    app: Sphinx, from_page: str, page: str, anchor: str, content: nodes.TextElement, title: str
 ) -> nodes.Element:
-    """A link from one page to a place of another."""
-    uri = app.builder.get_relative_uri(from_page, page) + "#" + place
+    """Returns a link from one page to an anchor of another page."""
+    uri = app.builder.get_relative_uri(from_page, page) + "#" + anchor
     if from_page == page:
-        uri = "#" + place
+        uri = "#" + anchor
     return nodes.reference("", "", content, internal=True, refuri=uri, reftitle=title)
 
 

@@ -114,10 +114,10 @@ def launch() -> Iterator[Launch]:
     def run(*words: str, unheard: int = -1) -> list[Any]:
         job = uuid.uuid4().hex
         for rank in range(2):
-            place = {"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": job}
+            variables = {"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": job}
             process = subprocess.Popen(
                 [sys.executable, SCRIPT, *words],
-                env={**os.environ, **place},
+                env={**os.environ, **variables},
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 text=True,

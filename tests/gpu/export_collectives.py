@@ -56,11 +56,11 @@ def export_case(
     root: Path, name: str, programs: list[ark.Program], target: str, algorithm: str
 ) -> dict[str, Any]:
     """Saves the bundles of one case; returns its inputs' seed and the hashes of its outputs."""
-    for place, devices in {"one": [0], "each": None}.items():
+    for setup, devices in {"one": [0], "each": None}.items():
         with ark.compile(
             programs, target=target, devices=devices, collectives=algorithm, line_info=False
         ) as world:
-            world.save(root / f"{name}-{place}.arkbin")
+            world.save(root / f"{name}-{setup}.arkbin")
     rng = np.random.default_rng(0)
     inputs = [draw_arguments(rng, program.inputs) for program in programs]
     with ark.compile(programs, target="cpu:1", collectives=algorithm) as world:

@@ -72,10 +72,10 @@ def count_decided(whole: Any, prompt: list[int], count: int) -> int:
 
 def export_shared_model(folder: Path, model: Any, whole: Any, target: str) -> None:
     folder.mkdir(parents=True)
-    for place, devices in DEVICES.items():
+    for setup, devices in DEVICES.items():
         for name, programs in model.ranks.items():
             with ark.compile(programs, target=target, devices=devices) as world:
-                world.save(folder / f"{name} on {place}.arkbin")
+                world.save(folder / f"{name} on {setup}.arkbin")
     arrays = {
         f"rank{rank}/{name}": as_bytes(array)
         for rank, program in enumerate(model.ranks["decode"])

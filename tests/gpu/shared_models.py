@@ -37,11 +37,11 @@ def decided(name: str, generated: list[list[int]]) -> list[list[int]]:
 def generate(name: str, devices: list[int] | None = None) -> list[list[int]]:
     """Returns the tokens for each prompt, on some GPUs, or as a rank of a world of processes."""
     folder = FOLDER / name
-    place = "one GPU" if devices is not None and len(devices) == 1 else "a GPU for each rank"
+    setup = "one GPU" if devices is not None and len(devices) == 1 else "a GPU for each rank"
     unused = ("tokens", "decided")
     with ExitStack() as stack:
         prefill, decode = (
-            stack.enter_context(ark.load(folder / f"{program} on {place}.arkbin", devices=devices))
+            stack.enter_context(ark.load(folder / f"{program} on {setup}.arkbin", devices=devices))
             for program in ("prefill", "decode")
         )
         rank = "rank0/"

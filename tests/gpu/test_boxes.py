@@ -61,10 +61,10 @@ def test_operands_that_move_under_a_resident_kernel(
 ) -> None:
     exe = load("boxes").bind({name: tensors[name] for name in "wv"})
     expected = exe.run(x=tensors["x"])["y"].cpu()
-    places = [tensors["x"].clone() for _ in range(3)]
+    inputs = [tensors["x"].clone() for _ in range(3)]
     torch.cuda.synchronize()
     with exe.resident() as resident:
-        for place in places:
-            assert torch.equal(resident.run(x=place)["y"].cpu(), expected)
-            place.fill_(float("nan"))
+        for tensor in inputs:
+            assert torch.equal(resident.run(x=tensor)["y"].cpu(), expected)
+            tensor.fill_(float("nan"))
             torch.cuda.synchronize()

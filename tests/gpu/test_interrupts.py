@@ -1,4 +1,4 @@
-"""Ctrl-C at each place of a run: the kernel has ended, and the next run is right."""
+"""Ctrl-C at each point of a run: the kernel has ended, and the next run is right."""
 
 from __future__ import annotations
 

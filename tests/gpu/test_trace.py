@@ -28,8 +28,8 @@ def test_every_work_item_has_a_time(load: Load, tmp_path: Path) -> None:
     # The work items of a lane are executed in order, so their times increase.
     for lane in {event["tid"] for event in runs}:
         own = sorted((e["ts"], e["ts"] + e["dur"]) for e in runs if e["tid"] == lane)
-        places = [round(1000 * time) for times in own for time in times]
-        assert places == sorted(places)
+        times = [round(1000 * time) for pair in own for time in pair]
+        assert times == sorted(times)
     spread = max(e["ts"] + e["dur"] for e in runs) - min(e["ts"] for e in runs)
     assert 0 < spread < 1e5  # microseconds
 

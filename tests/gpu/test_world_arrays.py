@@ -16,18 +16,18 @@ import ark_mlir as ark
 pytestmark = pytest.mark.gpu
 
 # On one GPU, and on a GPU for each rank: the program, and the number of each rank's GPU.
-PLACES = [
+SETUPS = [
     pytest.param(("world-shared", [0], [0, 0]), id="one GPU"),
     pytest.param(("world", [0, 1], [0, 1]), id="two GPUs", marks=two_gpus),
     pytest.param(("world", [1, 0], [1, 0]), id="two GPUs in reverse", marks=two_gpus),
 ]
-Place = tuple[str, list[int], list[int]]
+Setup = tuple[str, list[int], list[int]]
 
 
 @contextmanager
-def bound(torch: Any, place: Place) -> Generator[ark.World]:
+def bound(torch: Any, setup: Setup) -> Generator[ark.World]:
     """The world, whose parameters are tensors on the GPU of their rank: 1 and 2 everywhere."""
-    name, devices, gpus = place
+    name, devices, gpus = setup
     with ark.load(Path(FOLDER) / f"{name}.arkbin", devices=devices) as world:
         assert isinstance(world, ark.World)
         weights = [
@@ -49,10 +49,10 @@ def expected(torch: Any, scale: float = 1.0) -> Any:
     return 3 * scale * torch.arange(4096.0)
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_tensors_are_used_in_place(torch: Any, place: Place) -> None:
-    gpus = place[2]
-    with bound(torch, place) as world:
+@pytest.mark.parametrize("setup", SETUPS)
+def test_tensors_are_used_in_place(torch: Any, setup: Setup) -> None:
+    gpus = setup[2]
+    with bound(torch, setup) as world:
         for scale in (1.0, 2.0):
             results = world.run(inputs(torch, gpus, scale))
             for result, gpu in zip(results, gpus, strict=True):
@@ -66,11 +66,11 @@ def test_tensors_are_used_in_place(torch: Any, place: Place) -> None:
             assert torch.equal(given["y"].cpu(), expected(torch, 3.0))
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_streams_with_earlier_work(torch: Any, place: Place) -> None:
+@pytest.mark.parametrize("setup", SETUPS)
+def test_streams_with_earlier_work(torch: Any, setup: Setup) -> None:
     """Each rank's input is written late, in a stream of its own; no wait of a lane times out."""
-    gpus = place[2]
-    with bound(torch, place) as world, ark.knobs.scope(ARK_TIMEOUT="0.2"):
+    gpus = setup[2]
+    with bound(torch, setup) as world, ark.knobs.scope(ARK_TIMEOUT="0.2"):
         for late in range(2):
             given = inputs(torch, gpus)
             streams = [torch.cuda.Stream(device=gpu) for gpu in gpus]
@@ -85,11 +85,11 @@ def test_streams_with_earlier_work(torch: Any, place: Place) -> None:
                 assert torch.equal(result["y"].cpu(), expected(torch, 2.0))
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_current_streams(torch: Any, place: Place) -> None:
+@pytest.mark.parametrize("setup", SETUPS)
+def test_current_streams(torch: Any, setup: Setup) -> None:
     """Without `stream`, a run follows torch's current stream on each GPU."""
-    gpus = place[2]
-    with bound(torch, place) as world:
+    gpus = setup[2]
+    with bound(torch, setup) as world:
         given = inputs(torch, gpus)
         torch.cuda.synchronize()
         for gpu in set(gpus):

@@ -48,9 +48,9 @@ def draw_inputs(world: Any, case: dict[str, Any]) -> list[dict[str, Any]]:
     return inputs
 
 
-def check(case: dict[str, Any], place: str, devices: list[int]) -> None:
+def check(case: dict[str, Any], setup: str, devices: list[int]) -> None:
     """Runs a case three times, the second time with several iterations."""
-    with ark.load(ROOT / f"{case['name']}-{place}.arkbin", devices=devices) as world:
+    with ark.load(ROOT / f"{case['name']}-{setup}.arkbin", devices=devices) as world:
         inputs = draw_inputs(world, case)
         for iterations in (1, 20, 1):
             outputs: Any = world.run(inputs, iterations=iterations)

@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = ("ark_mlir", "dialects", "docs", "examples", "lib", "passes", "tests")
-SUFFIXES = {".c", ".cpp", ".def", ".h", ".js", ".md", ".mlir", ".py", ".td", ".test", ".txt"}
+FOLDERS = ("ark_mlir", "benchmarks", "dialects", "docs", "examples", "lib", "passes", "tests")
+# Records of measurements keep the words of their time.
+RECORDS = ROOT / "benchmarks" / "results"
+SUFFIXES = {".c", ".cpp", ".cu", ".def", ".h", ".js", ".md", ".mlir", ".py", ".td", ".test", ".txt"}
 # Each pattern with the words to use instead.
 REPLACED = {
     r"\b[Pp]ieces?\b|[a-z]Pieces?\b|\b[Pp]ieces?_|_pieces?\b": "partition, chunk, slice, unit",
@@ -48,10 +50,20 @@ REPLACED_IN_PYTHON = {
     r"\b(Member|Communicator)\.turn\b|\bTurn\b\(|_turns?\b(?<!in_turn)": "collective call; shard",
 }
 # Folders in which an index or a position of an element is meant, and never a place.
-INDICES = ("ark_mlir/models", "ark_mlir/pytorch")
-PLACE = r"\bplaces\b|_places?\b|(?<!in )\bplace\b(?=\s*[\[\](),=.]| (?:for|in|if)\b)"
+INDICES = (
+    "ark_mlir",
+    "benchmarks",
+    "docs/extensions",
+    "examples",
+    "tests/gpu",
+    "tests/host/typing",
+)
+PLACE = (
+    r"\bplaces\b|(?<!in)_places?\b|(?<!in )(?<!last )\bplace\b(?=\s*[\[\](),=.}]| (?:for|in|if)\b)"
+)
 # Folders in which a thread of a warp is meant, and never a lane of the schedule.
 THREADS = (
+    "benchmarks/handoff.cu",
     "passes/target/attention",
     "passes/target/matrix_units/MatrixInstruction.h",
     "passes/target/matrix_units/MatrixInstruction.cpp",
@@ -75,7 +87,10 @@ def find_files() -> list[Path]:
     return sorted(
         path
         for path in paths
-        if path.suffix in SUFFIXES and path.is_file() and path != Path(__file__)
+        if path.suffix in SUFFIXES
+        and path.is_file()
+        and path != Path(__file__)
+        and RECORDS not in path.parents
     )
 
 
@@ -138,6 +153,8 @@ def test_the_search_finds_words() -> None:
     assert re.search(PLACE, "arguments[place]")
     assert re.search(PLACE, "for place in order")
     assert not re.search(PLACE, "is read in place.")
+    assert not re.search(PLACE, "used_in_place(")
+    assert not re.search(PLACE, "units in the last place.")
     assert not re.search(PLACE, "takes the place of")
     assert QUESTION.match("Whether it is so.")
     assert not QUESTION.match("Whatever")

@@ -60,7 +60,7 @@ def in_torch(torch: Any, sizes: Any, weights: dict[str, Any], ids: Any) -> Any:
             x, (sizes.width,), weights[f"{name}.weight"], weights[f"{name}.bias"]
         )
 
-    x = weights["tokens"][ids] + weights["places"]
+    x = weights["tokens"][ids] + weights["positions"]
     for number in range(sizes.layers):
         block = f"blocks.{number}"
         parts = linear(norm(x, f"{block}.first"), f"{block}.qkv").chunk(3, -1)
@@ -91,8 +91,8 @@ def test_losses_are_those_of_torch(example: Any, pick_target: Pick) -> None:
     batches = ark.training.TokenBatches(len(text), sizes.batch, sizes.length)
     expected: list[float] = []
     for step in range(200):
-        places = batches(step)["starts"][:, None] + np.arange(sizes.length + 1)
-        rows = torch.tensor(text[places].astype(np.int64))
+        indices = batches(step)["starts"][:, None] + np.arange(sizes.length + 1)
+        rows = torch.tensor(text[indices].astype(np.int64))
         logits = in_torch(torch, sizes, weights, rows[:, :-1])
         loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), rows[:, 1:].flatten())
         optimizer.zero_grad()

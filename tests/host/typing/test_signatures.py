@@ -97,10 +97,10 @@ class Source:
         for node in ast.walk(self.tree):
             for alias in node.names if isinstance(node, ast.Import | ast.ImportFrom) else ():
                 if isinstance(node, ast.ImportFrom):
-                    place = Name(self.absolute(node), alias.name)
+                    imported = Name(self.absolute(node), alias.name)
                 else:
-                    place = Name(alias.name, "")
-                found.setdefault(alias.asname or alias.name, place)
+                    imported = Name(alias.name, "")
+                found.setdefault(alias.asname or alias.name, imported)
         return found
 
     def absolute(self, node: ast.ImportFrom) -> str:
@@ -129,7 +129,7 @@ def source(module: str) -> Source:
 
 
 def definition(name: Name) -> Name:
-    """Returns the place where a name is defined, through all imports of it."""
+    """Returns the definition of a name, through all imports of the name."""
     if not name.module.startswith("ark_mlir") or source(name.module).path is None:
         return name
     origin = source(name.module).imports.get(name.name)

@@ -39,7 +39,7 @@ def expected_errors() -> dict[SourceLine, str]:
 
 
 def lay_out_package(folder: Path) -> None:
-    """Copies the package as in a wheel, since an editable installation has it in two places."""
+    """Copies the package as in a wheel, since an editable installation has two folders."""
     for root in ark_mlir.__path__:
         for path in Path(root).rglob("*"):
             if path.suffix in (".py", ".pyi") or path.name == "py.typed":
