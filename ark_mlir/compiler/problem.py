@@ -156,7 +156,7 @@ def _insert_lane(
         shared_memory=None if lane.shared_memory is None else list(lane.shared_memory),
     )
     with ir.InsertionPoint(op.body.blocks.append()):
-        for begin, end, task in _runs(steps):
+        for begin, end, task in _merge_steps(steps):
             name = problem.tasks[task].name
             bounds = [ir.AffineConstantExpr.get(bound) for bound in (begin, end)]
             ark.RunOp(
@@ -164,15 +164,15 @@ def _insert_lane(
             )
 
 
-def _runs(steps: Sequence[Step]) -> list[tuple[int, int, int]]:
+def _merge_steps(steps: Sequence[Step]) -> list[tuple[int, int, int]]:
     """Returns the work items of a lane as (begin, end, task), in order."""
-    runs: list[tuple[int, int, int]] = []
+    items: list[tuple[int, int, int]] = []
     last: int | None = None
     for step in steps:
         is_alike = step.alike is not None and step.alike == last
-        if is_alike and runs[-1][1:] == (step.vcta, step.task):
-            runs[-1] = (runs[-1][0], step.vcta + 1, step.task)
+        if is_alike and items[-1][1:] == (step.vcta, step.task):
+            items[-1] = (items[-1][0], step.vcta + 1, step.task)
         else:
-            runs.append((step.vcta, step.vcta + 1, step.task))
+            items.append((step.vcta, step.vcta + 1, step.task))
         last = step.alike
-    return runs
+    return items

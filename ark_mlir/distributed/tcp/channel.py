@@ -1,6 +1,6 @@
 """An authenticated connection of two processes that share a secret.
 
-Anybody on the network can connect to a port, read packets and change them. Both processes prove
+Anybody on the network can connect to a port, read the traffic and change it. Both processes prove
 that they have the secret before either acts on a message of the other. Every message has an
 HMAC-SHA256 over its content and its sequence number, with a key of this connection. A message that
 another process forges, repeats, drops or reorders is therefore detected. Messages are not

@@ -1,6 +1,6 @@
 // RUN: ark-opt %s --split-input-file --ark-hoist-invariants | FileCheck %s
 
-// Packets that all vCTAs of a run read are received once, also through views of shared packets.
+// Packets that all vCTAs of a work item read are received once, also through views of shared packets.
 // CHECK-LABEL: func.func private @body(
 // CHECK: %[[ROW:.+]] = memref.subview
 // CHECK: ark.receive_packets %[[ROW]] to %{{.+}} :
