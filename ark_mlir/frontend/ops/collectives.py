@@ -141,8 +141,8 @@ def all_to_all(x: Tensor, axis: int, name: str | None = None) -> Tensor:
 def broadcast(x: Tensor, root: int, name: str | None = None) -> Tensor:
     """Returns the tensor `x` of rank `root`, on every rank.
 
-    Raises InvalidUsageError if `root` is not a rank, or the program has no ``rank`` and
-    ``world_size``. To expand dimensions, use ``ark.broadcast_to``.
+    `x` may have any dtype. Raises InvalidUsageError if `root` is not a rank, or the program has no
+    ``rank`` and ``world_size``. To expand dimensions, use ``ark.broadcast_to``.
 
     Example:
         >>> y = ark.broadcast(x, root=0)

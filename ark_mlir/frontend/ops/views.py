@@ -245,7 +245,7 @@ def _part(source: Tensor, axis: int, begin: int, end: int, name: str | None) -> 
 
 
 def sharding(x: Tensor, axis: int, dim_per_shard: int, name: str | None = None) -> list[Tensor]:
-    """Splits `x` along dimension `axis` into parts of extent `dim_per_shard`.
+    """Splits `x`, of any dtype, along dimension `axis` into parts of extent `dim_per_shard`.
 
     Returns the list of the parts, which are slices. Raises InvalidUsageError if `x` lacks `axis`,
     or its extent is not a multiple of `dim_per_shard`.
@@ -271,7 +271,7 @@ def sharding(x: Tensor, axis: int, dim_per_shard: int, name: str | None = None) 
 
 
 def broadcast_to(x: Tensor, shape: Shape, name: str | None = None) -> Tensor:
-    """Broadcasts `x` to `shape`, as ``numpy.broadcast_to``, and returns the view.
+    """Broadcasts `x`, of any dtype, to `shape`, as ``numpy.broadcast_to``, and returns the view.
 
     Raises InvalidUsageError if `x` does not broadcast to `shape`.
 
@@ -342,7 +342,8 @@ def unsqueeze(x: Tensor, axis: Axes, name: str | None = None) -> Tensor:
 def identity(x: Tensor, deps: Sequence[Tensor] = (), name: str | None = None) -> Tensor:
     """Returns a view of `x` that is available only after the tensors `deps` are complete.
 
-    Raises InvalidUsageError if `deps` is not a list of tensors of the program.
+    `x` and `deps` may have any dtype. Raises InvalidUsageError if `deps` is not a list of tensors
+    of the program.
 
     Example:
         >>> y = ark.identity(a, deps=[ark.exp(b)])
@@ -353,7 +354,7 @@ def identity(x: Tensor, deps: Sequence[Tensor] = (), name: str | None = None) ->
 
 
 def noop(x: Tensor, name: str | None = None) -> None:
-    """Makes every run compute `x`, even if no other op reads it.
+    """Makes every run compute `x`, of any dtype, even if no other op reads it.
 
     No op waits for `x`. Without this call, the compiler removes ops on which no output and no
     state depends. Raises InvalidUsageError if `x` is not a tensor of the program.
