@@ -54,11 +54,15 @@ nitpick_ignore_regex = [
     ("py:class", r"ark_mlir\._mlir_libs\..*"),
     ("py:obj", r"typing\.Literal\[.*"),
     # Unions that signatures name, and records that no user makes.
-    ("py:class", r"Batch|Bytes|ChatTemplate|Config|DriverTable|Messages|PathLike|Target|Tokenizer"),
     (
         "py:class",
-        r"ark_mlir\.(.+\.(ChatTemplate|Config|DecoderConfig|Operand|Rank|Section|Tables|Target|Task|"
-        r"Tokenizer|Value)|knobs\.T)",
+        r"Batch|Build|Bytes|ChatTemplate|Config|DriverTable|Exchange|Expression|MakeOptimizer|Messages|"
+        r"PathLike|Prepare|RunStream|ShowProgress|Target|Tokenizer|dict\[str",
+    ),
+    (
+        "py:class",
+        r"ark_mlir\.(.+\.(ChatTemplate|Config|DecoderConfig|Operand|Rank|RunBarrier|RunStream|Section|"
+        r"Tables|Target|Task|Tokenizer|Value)|knobs\.T)",
     ),
 ]
 python_use_unqualified_type_names = True

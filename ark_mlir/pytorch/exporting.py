@@ -23,7 +23,7 @@ __all__ = ["TorchProgram", "from_torch"]
 
 
 class TorchProgram(ark.Program):
-    """A program made of a PyTorch module; see :func:`from_torch`.
+    """A program made of a PyTorch module; see :func:`ark_mlir.from_torch`.
 
     Example:
         >>> import torch

@@ -27,7 +27,7 @@ class EmbeddingFiles:
         pooling: ``mean`` or ``cls``.
         normalize: True if vectors have length one.
         length: maximum number of tokens of a prompt, or None.
-        prompts: texts by name that come before a text, such as ``query: ``.
+        prompts: texts by name that come before a text, such as ``query:``.
         default_prompt: the name of the prompt that is used unless another one is chosen, or None.
 
     Example:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
+import inspect
 import re
 import subprocess
 import sys
@@ -10,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from public_namespaces import NAMESPACES
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -99,6 +102,28 @@ def test_reference_describes_every_public_name() -> None:
     dtypes = {name for name in ark.__all__ if f"`ark.{name}`" in read_page("reference/building.md")}
     public = {f"ark_mlir.{name}" for name in set(ark.__all__) - dtypes - {"__version__"}}
     assert public - described_names() == set()
+
+
+@pytest.mark.parametrize("namespace", NAMESPACES)
+def test_reference_describes_functions_and_classes(namespace: str) -> None:
+    """An entry names a function or a class by its namespace, or by the module that defines it.
+
+    Aliases of types are no classes: signatures have their definitions.
+    """
+    ark = pytest.importorskip("ark_mlir", reason="the package is not installed")
+    pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
+    module = importlib.import_module(f"ark_mlir{namespace}")
+    values = {name: inspect.unwrap(getattr(module, name)) for name in module.__all__}
+    described = described_names()
+    missing = [
+        name
+        for name, value in values.items()
+        if inspect.isclass(value) or inspect.isfunction(value)
+        if not {f"{module.__name__}.{name}", f"{value.__module__}.{value.__qualname__}"} & described
+        # The reference describes this value as an attribute of the package.
+        if not (f"ark_mlir.{name}" in described and getattr(ark, name, None) is value)
+    ]
+    assert missing == []
 
 
 def load_script(name: str) -> Any:

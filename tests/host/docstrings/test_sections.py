@@ -16,17 +16,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from public_namespaces import NAMESPACES
 
 pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
 
 import ark_mlir as ark
 
-# Namespaces of public functions, relative to ark_mlir.
-NAMESPACES = (
-    "", ".bundle", ".compiler", ".distributed", ".dtypes", ".knobs", ".models", ".optim",
-    ".pytorch", ".reference", ".runtime", ".show", ".simulation", ".targets", ".text", ".training",
-    ".tuning",
-)  # fmt: skip
 OPS = "ark_mlir.frontend.ops."
 # Parameters without a description, by function; each with the reason.
 EXCEPTIONS = {
