@@ -118,16 +118,16 @@ def a_type(value: object) -> str:
 
 
 def shorten(value: object, limit: int = 60) -> str:
-    """Returns the repr of a value for a message, cut to `limit` characters.
+    """Returns the repr of a value for a message: one line, cut to `limit` characters.
 
-    A hostile string must not fill the terminal.
+    A hostile string must not fill the terminal. The repr of an array has several lines.
 
     Example:
         >>> shorten("a" * 100, 10)
         "'aaaaaaaa…"
     """
     try:
-        text = repr(value)
+        text = " ".join(line.strip() for line in repr(value).split("\n"))
     except ValueError:  # Python refuses to print an integer of so many digits
         return "a huge integer"
     return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -165,7 +165,7 @@ def test_invalid_cost_files_raise(tmp_path: Path, text: str, message: str) -> No
         ({"scheduler": "profile"}, "needs profile="),
         (
             {"scheduler": "fastest"},
-            "expected one of auto, list, profile, round-robin, rounds, alone, cp-sat",
+            "expected one of auto, list, profile, round-robin, rounds, overlap, alone, cp-sat",
         ),
         (
             {"profile": Costs("other", {"fc": TaskCost(1, 1.0)})},
