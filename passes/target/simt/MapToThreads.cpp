@@ -8,6 +8,7 @@
 #include "passes/target/support/Aliasing.h"
 #include "passes/target/support/Bodies.h"
 #include "passes/target/support/IterationSpace.h"
+#include "passes/target/support/Warp.h"
 
 #include "dialects/ark/ArkBodyAttrs.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -511,8 +512,11 @@ struct MapToThreadsPass : ark::impl::MapToThreadsPassBase<MapToThreadsPass> {
   void runOnOperation() override {
     if (failed(verifyDimIndices(getOperation())))
       return signalPassFailure();
+    FailureOr<int64_t> warpThreads = getWarpSize(getOperation(), warpSize);
+    if (failed(warpThreads))
+      return signalPassFailure();
     for (func::FuncOp body : getBodies(getOperation()))
-      if (failed(ThreadMapper(body, threads, warpSize).run()))
+      if (failed(ThreadMapper(body, threads, *warpThreads).run()))
         return signalPassFailure();
   }
 };

@@ -7,6 +7,7 @@
 #include "passes/target/support/Aliasing.h"
 #include "passes/target/support/Bodies.h"
 #include "passes/target/support/IterationSpace.h"
+#include "passes/target/support/Warp.h"
 
 #include "dialects/ark/ArkBodyAttrs.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -208,9 +209,12 @@ struct MergeVctasPass : ark::impl::MergeVctasPassBase<MergeVctasPass> {
   void runOnOperation() override {
     if (failed(verifyDimIndices(getOperation())))
       return signalPassFailure();
+    FailureOr<int64_t> warpThreads = getWarpSize(getOperation(), warpSize);
+    if (failed(warpThreads))
+      return signalPassFailure();
     for (func::FuncOp body : getBodies(getOperation()))
       if (scf::ForOp vctas = getVctaLoop(body); vctas && isWorthwhile(body))
-        mergeInto(vctas);
+        mergeInto(vctas, *warpThreads);
   }
 
 private:
@@ -221,8 +225,8 @@ private:
     return !vctas || vctas.getInt() > 1;
   }
 
-  void mergeInto(scf::ForOp vctas) {
-    scf::ParallelOp loop = getOnlyLoop(vctas, warpSize);
+  static void mergeInto(scf::ForOp vctas, int64_t warpThreads) {
+    scf::ParallelOp loop = getOnlyLoop(vctas, warpThreads);
     if (!loop)
       return;
     Merger merger(vctas, loop);

@@ -124,8 +124,8 @@ def MergeVctasPass : Pass<"ark-merge-vctas", "::mlir::ModuleOp"> {
     ```
   }];
   let options = [
-    Option<"warpSize", "warp-size", "int64_t", /*default=*/"32",
-           "Threads of a warp">,
+    Option<"warpSize", "warp-size", "int64_t", /*default=*/"0",
+           "Threads of a warp; 0 stands for those of the target">,
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect",
@@ -163,8 +163,8 @@ def SplitReductionsPass : Pass<"ark-split-reductions", "::mlir::ModuleOp"> {
   let options = [
     Option<"threads", "threads", "int64_t", /*default=*/"512",
            "Threads of a CTA">,
-    Option<"warpSize", "warp-size", "int64_t", /*default=*/"32",
-           "Threads of a warp">,
+    Option<"warpSize", "warp-size", "int64_t", /*default=*/"0",
+           "Threads of a warp; 0 stands for those of the target">,
   ];
   let statistics = [
     Statistic<"numSplit", "split", "Reductions split among warps">,
@@ -289,8 +289,8 @@ def MapToThreadsPass : Pass<"ark-map-to-threads", "::mlir::ModuleOp"> {
   let options = [
     Option<"threads", "threads", "int64_t", /*default=*/"512",
            "Threads of a CTA">,
-    Option<"warpSize", "warp-size", "int64_t", /*default=*/"32",
-           "Threads of a warp">,
+    Option<"warpSize", "warp-size", "int64_t", /*default=*/"0",
+           "Threads of a warp; 0 stands for those of the target">,
   ];
   let dependentDialects = [
     "::mlir::affine::AffineDialect",

@@ -5,6 +5,7 @@
 #include "passes/target/simt/Passes.h"
 #include "passes/target/support/Bodies.h"
 #include "passes/target/support/IterationSpace.h"
+#include "passes/target/support/Warp.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -231,6 +232,9 @@ struct SplitReductionsPass
   void runOnOperation() override {
     if (failed(verifyDimIndices(getOperation())))
       return signalPassFailure();
+    FailureOr<int64_t> warpThreads = getWarpSize(getOperation(), warpSize);
+    if (failed(warpThreads))
+      return signalPassFailure();
     for (func::FuncOp body : getBodies(getOperation())) {
       SmallVector<scf::ParallelOp> loops;
       body.walk([&](scf::ParallelOp loop) {
@@ -238,23 +242,24 @@ struct SplitReductionsPass
           loops.push_back(loop);
       });
       for (scf::ParallelOp loop : loops)
-        split(loop);
+        split(loop, *warpThreads);
     }
   }
 
 private:
-  void split(scf::ParallelOp loop) {
+  void split(scf::ParallelOp loop, int64_t warpThreads) {
     scf::ParallelOp reduction = getReduction(loop);
     if (!reduction || !isLongAndStrided(loop, reduction))
       return;
     // The threads of a warp read the sectors of several rows if a row of
     // results is shorter than a warp. The length of such a loop is a constant.
     bool isStatic = hasStaticLength(reduction);
-    auto extents = getExtents(loop, isStatic ? kMinResults : warpSize, threads);
+    auto extents =
+        getExtents(loop, isStatic ? kMinResults : warpThreads, threads);
     if (!extents)
       return;
-    int64_t results = isStatic ? llvm::product_of(*extents) : warpSize;
-    int64_t shares = threads / std::min(results, warpSize.getValue());
+    int64_t results = isStatic ? llvm::product_of(*extents) : warpThreads;
+    int64_t shares = threads / std::min(results, warpThreads);
     Splitter(loop, reduction, *extents, shares).run();
     ++numSplit;
   }

@@ -1,5 +1,5 @@
 // The barriers between the ops of a body: one for each conflict that no other barrier orders.
-// RUN: ark-opt %s --split-input-file --ark-map-to-threads=threads=64 | FileCheck %s
+// RUN: ark-opt %s --split-input-file '--ark-map-to-threads=threads=64 warp-size=32' | FileCheck %s
 
 // A call reads a buffer through a pointer. It conflicts with no access of other buffers.
 ark.kernel @k {

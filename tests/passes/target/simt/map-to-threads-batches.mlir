@@ -1,4 +1,4 @@
-// RUN: ark-opt %s --split-input-file --ark-map-to-threads=threads=64 --canonicalize --cse | FileCheck %s
+// RUN: ark-opt %s --split-input-file '--ark-map-to-threads=threads=64 warp-size=32' --canonicalize --cse | FileCheck %s
 
 // A work item has a number of vCTAs that is known at run time only. A thread loads the operands of eight iterations before
 // it stores a result. A second loop executes the remaining iterations.

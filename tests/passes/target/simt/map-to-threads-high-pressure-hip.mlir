@@ -1,7 +1,7 @@
 // The fence of loads under register pressure is that of the module's backend.
 // RUN: ark-opt %s --ark-map-to-threads | FileCheck %s --check-prefixes=CHECK,HIP
 // Without a target, the fence is one that every code generator of LLVM accepts.
-// RUN: sed 's/ark.target =/test.target =/' %s | ark-opt - --ark-map-to-threads --allow-unregistered-dialect | FileCheck %s --check-prefixes=CHECK,NONE
+// RUN: sed 's/ark.target =/test.target =/' %s | ark-opt - --ark-map-to-threads=warp-size=64 --allow-unregistered-dialect | FileCheck %s --check-prefixes=CHECK,NONE
 
 // The barrier to scheduling also works for an AMD GPU, as it contains no instruction.
 module attributes {ark.target = #ark.target<backend = hip, arch = "gfx942", sms = 304, warps = 8,

@@ -1,4 +1,4 @@
-// RUN: ark-opt %s --split-input-file --ark-map-to-threads --verify-diagnostics -o /dev/null
+// RUN: ark-opt %s --split-input-file --ark-map-to-threads=warp-size=32 --verify-diagnostics -o /dev/null
 
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],

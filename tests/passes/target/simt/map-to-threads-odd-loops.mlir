@@ -1,4 +1,4 @@
-// RUN: ark-opt %s --split-input-file --ark-map-to-threads=threads=64 | FileCheck %s
+// RUN: ark-opt %s --split-input-file '--ark-map-to-threads=threads=64 warp-size=32' | FileCheck %s
 
 // With bounds of 0, of -1 and of 2^63 - 1, a loop has no iterations or more than can be counted.
 // CHECK-LABEL: func.func private @body

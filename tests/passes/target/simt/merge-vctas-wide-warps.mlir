@@ -1,6 +1,6 @@
 // Warps of 64 threads, as AMD GPUs have.
 // RUN: ark-opt %s --ark-merge-vctas=warp-size=64 | FileCheck %s
-// RUN: ark-opt %s --ark-merge-vctas | FileCheck %s --check-prefix=NARROW
+// RUN: ark-opt %s --ark-merge-vctas=warp-size=32 | FileCheck %s --check-prefix=NARROW
 
 // One result is too much for one warp of 32 threads, but not for a warp of 64.
 ark.kernel @k {

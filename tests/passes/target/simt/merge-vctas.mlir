@@ -1,4 +1,4 @@
-// RUN: ark-opt %s --split-input-file --ark-merge-vctas | FileCheck %s
+// RUN: ark-opt %s --split-input-file --ark-merge-vctas=warp-size=32 | FileCheck %s
 
 // One loop covers all vCTAs. The last vCTA is clipped: iterations beyond its
 // end store nothing.

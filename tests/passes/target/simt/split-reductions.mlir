@@ -1,4 +1,4 @@
-// RUN: ark-opt %s --split-input-file --ark-split-reductions=threads=64 | FileCheck %s
+// RUN: ark-opt %s --split-input-file '--ark-split-reductions=threads=64 warp-size=32' | FileCheck %s
 
 // Each column has a sum over rows: every warp sums its part of the rows, and a
 // second loop adds the partial sums of the warps.

@@ -11,7 +11,7 @@
 // RUN: FileCheck %s --check-prefix=KERNEL --input-file=%t
 //
 // 3. Backend: tests/lib/ToyBackend.cpp. First the passes up to the division of bodies among threads, then all.
-// RUN: ark-opt %t --pass-pipeline='builtin.module(func.func(linalg-generalize-named-ops),ark-hoist-invariants,ark-test-matrix-instructions{threads=64},ark-fuse-element-ops{threads=64},ark-bodies-to-loops,func.func(convert-linalg-to-parallel-loops),ark-merge-vctas{warp-size=16},ark-split-reductions{threads=64 warp-size=16},ark-unroll-and-jam,ark-widen-elements{threads=64},ark-map-to-threads{threads=64 warp-size=16},canonicalize,cse)' | FileCheck %s
+// RUN: ark-opt %t --pass-pipeline='builtin.module(func.func(linalg-generalize-named-ops),ark-hoist-invariants,ark-test-matrix-instructions{threads=64},ark-fuse-element-ops{threads=64},ark-bodies-to-loops,func.func(convert-linalg-to-parallel-loops),ark-merge-vctas,ark-split-reductions{threads=64},ark-unroll-and-jam,ark-widen-elements{threads=64},ark-map-to-threads{threads=64},canonicalize,cse)' | FileCheck %s
 // RUN: ark-opt %t --ark-compile-from=target --ark-compile-to=target | FileCheck %s --check-prefix=TARGET
 //
 // 4. The Python package: tests/support/toy, which runs programs.
