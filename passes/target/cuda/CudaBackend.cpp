@@ -6,7 +6,6 @@
 #include "passes/target/cuda/CudaLowering.h"
 #include "passes/target/module/GpuLowering.h"
 #include "passes/target/support/Bodies.h"
-#include "passes/target/support/Warp.h"
 
 #include "lib/backend/GpuBackend.h"
 
@@ -30,6 +29,9 @@ using namespace mlir::ark;
 /// count as aligned to 32 bits and take two loads each.
 static constexpr llvm::StringLiteral kDataLayout =
     "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64";
+
+/// Threads of a warp, which the kernel texts fix.
+static constexpr int64_t kWarpSize = abi::kCudaWarpSize;
 
 /// Letters of LLVM's constraints for NVPTX: registers and immediates.
 static constexpr llvm::StringLiteral kConstraints = "bchrlfdqnN";
@@ -115,13 +117,14 @@ CudaBackend::buildLowering(OpPassManager &pm, TargetAttr target,
   if (failed(verifyWarpSize(target, kWarpSize, emitError)))
     return failure();
   buildCudaLowering(pm, target.getWarps() * target.getWarpSize(),
-                    target.getGpu().getFp8());
+                    target.getWarpSize(), target.getGpu().getFp8());
   return success();
 }
 
 void CudaBackend::registerLowering(DialectRegistry &registry) const {
   OpPassManager all(ModuleOp::getOperationName());
-  buildCudaLowering(all, kWarpSize, /*hasFp8Conversions=*/true);
+  buildCudaLowering(all, /*threads=*/kWarpSize, kWarpSize,
+                    /*hasFp8Conversions=*/true);
   all.getDependentDialects(registry);
   registerGpuLowering(registry);
   registerConvertNVVMToLLVMInterface(registry);

@@ -9,7 +9,6 @@
 #include "passes/target/packets/Passes.h"
 #include "passes/target/prefetch/Passes.h"
 #include "passes/target/rowwise/Passes.h"
-#include "passes/target/support/Warp.h"
 #include "passes/target/tensor_maps/Passes.h"
 #include "passes/target/weight_streaming/Passes.h"
 
@@ -22,24 +21,24 @@
 using namespace mlir;
 
 void ark::buildCudaLowering(OpPassManager &pm, int64_t threads,
-                            bool hasFp8Conversions) {
-  auto addVendorPasses = [threads](OpPassManager &pm) {
+                            int64_t warpSize, bool hasFp8Conversions) {
+  auto addVendorPasses = [threads, warpSize](OpPassManager &pm) {
     pm.addPass(createPrefetchKVCachePass({threads}));
     // Runs before FlashAttention, which removes the loop over a single vCTA
     // only if no reduction is left beside the attention.
-    pm.addPass(createFuseRowOpsPass({threads}));
+    pm.addPass(createFuseRowOpsPass({threads, warpSize}));
     pm.addPass(createFlashAttentionPass({threads}));
     pm.addPass(createUseTensorCoresPass({threads}));
     pm.addPass(createPrefetchWeightsPass({threads}));
     // Runs before ReceivePackets, because it lets threads receive the packets
     // of their own rows.
-    pm.addPass(createFuseRowProloguesPass({threads}));
+    pm.addPass(createFuseRowProloguesPass({threads, warpSize}));
     pm.addPass(createReceivePacketsPass({threads}));
     pm.addPass(createStreamWeightsPass());
     pm.addPass(createBuildTensorMapsPass({threads}));
   };
   addGpuLowering(pm,
-                 {threads, kWarpSize, /*library=*/true,
+                 {threads, warpSize, /*library=*/true,
                   /*roundsToBF16=*/true, hasFp8Conversions, addVendorPasses});
   OpPassManager &gpuModule = pm.nest<gpu::GPUModuleOp>();
   // Operands have static layouts, so that bodies take bare pointers.

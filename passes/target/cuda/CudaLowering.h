@@ -8,8 +8,8 @@
 namespace mlir::ark {
 
 /// Adds the passes that lower kernel and bodies to a `gpu.module` in the LLVM
-/// and NVVM dialects, for CTAs of `threads` threads.
-void buildCudaLowering(OpPassManager &pm, int64_t threads,
+/// and NVVM dialects, for CTAs of `threads` threads in warps of `warpSize`.
+void buildCudaLowering(OpPassManager &pm, int64_t threads, int64_t warpSize,
                        bool hasFp8Conversions);
 
 } // namespace mlir::ark

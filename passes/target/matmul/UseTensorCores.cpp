@@ -8,7 +8,6 @@
 #include "passes/target/support/Aliasing.h"
 #include "passes/target/support/Bodies.h"
 #include "passes/target/support/IterationSpace.h"
-#include "passes/target/support/Warp.h"
 #include "passes/target/tables/CachedTables.h"
 #include "passes/target/tensor_maps/TensorMaps.h"
 #include "passes/target/warpgroups/WarpgroupLoops.h"

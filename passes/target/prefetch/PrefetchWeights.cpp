@@ -5,7 +5,6 @@
 #include "passes/target/prefetch/TileOfRows.h"
 #include "passes/target/support/Bodies.h"
 #include "passes/target/support/MappedLoop.h"
-#include "passes/target/support/Warp.h"
 #include "passes/target/tables/KernelTemplate.h"
 
 #include "dialects/ark/ArkOps.h"

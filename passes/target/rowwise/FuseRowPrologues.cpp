@@ -33,16 +33,19 @@ static constexpr int64_t kBankBytes = 128;
 // Rows
 //===----------------------------------------------------------------------===//
 
-/// Returns the division of a buffer's rows among `warps` warps, or nothing if
-/// the rows cannot be divided.
-static std::optional<RowShares> getShares(MemRefType type, int64_t warps) {
+/// Returns the division of a buffer's rows among `warps` warps of `warpSize`
+/// threads, or nothing if the rows cannot be divided.
+static std::optional<RowShares> getShares(MemRefType type, int64_t warps,
+                                          int64_t warpSize) {
   int64_t count = type.getDimSize(0), size = type.getDimSize(1);
   int64_t most = kLoadBytes / getElementBytes(type.getElementType());
   if (count == 0 || count > warps)
     return std::nullopt;
   RowShares shares;
-  for (shares.warpsPerRow =
-           llvm::bit_floor(static_cast<uint64_t>(warps / count));
+  shares.warpSize = warpSize;
+  // The threads of one warp combine the values of all warps of a row.
+  for (shares.warpsPerRow = llvm::bit_floor(
+           static_cast<uint64_t>(std::min(warps / count, warpSize)));
        shares.warpsPerRow > 0; shares.warpsPerRow /= 2)
     for (shares.width = most; shares.width >= most / 2; shares.width /= 2) {
       int64_t elements = shares.warpsPerRow * shares.getStep();
@@ -89,8 +92,10 @@ static void buildThread(ImplicitLocOpBuilder &builder, Value thread,
   int64_t busy =
       cast<MemRefType>(rows.getType()).getDimSize(0) * shares.warpsPerRow;
   ThreadIndices indices;
-  indices.warp = arith::DivUIOp::create(builder, thread, constant(kWarpSize));
-  indices.inWarp = arith::RemUIOp::create(builder, thread, constant(kWarpSize));
+  indices.warp =
+      arith::DivUIOp::create(builder, thread, constant(shares.warpSize));
+  indices.inWarp =
+      arith::RemUIOp::create(builder, thread, constant(shares.warpSize));
   Value owner = indices.warp;
   if (busy < warps)
     owner = arith::MinUIOp::create(builder, owner, constant(busy - 1));
@@ -151,10 +156,11 @@ static void padRows(Value rows, ArrayRef<Operation *> readers) {
 
 /// Computes rows with one or more warps each. Returns the number of rows, or 0
 /// if the rows do not qualify.
-static int64_t computeByWarps(Value rows, scf::ForOp vctas, int64_t threads) {
-  int64_t warps = threads / kWarpSize;
+static int64_t computeByWarps(Value rows, scf::ForOp vctas, int64_t threads,
+                              int64_t warpSize) {
+  int64_t warps = threads / warpSize;
   auto type = cast<MemRefType>(rows.getType());
-  std::optional<RowShares> shares = getShares(type, warps);
+  std::optional<RowShares> shares = getShares(type, warps, warpSize);
   RowPrologue prologue(rows, getReaders(rows, vctas), vctas);
   if (!shares || !prologue.isComputed())
     return 0;
@@ -172,10 +178,13 @@ struct FuseRowProloguesPass
   using FuseRowProloguesPassBase::FuseRowProloguesPassBase;
 
   void runOnOperation() override {
+    FailureOr<int64_t> warpThreads = getWarpSize(getOperation(), warpSize);
+    if (failed(warpThreads))
+      return signalPassFailure();
     for (func::FuncOp body : getBodies(getOperation()))
       if (scf::ForOp vctas = getVctaLoop(body))
         for (Value rows : findRows(vctas))
-          numRows += computeByWarps(rows, vctas, threads);
+          numRows += computeByWarps(rows, vctas, threads, *warpThreads);
   }
 };
 } // namespace

@@ -11,12 +11,12 @@ def FuseRowOpsPass : Pass<"ark-fuse-row-ops", "::mlir::ModuleOp"> {
     A norm that feeds other ops, such as the norms of query and key heads before their rotation and
     attention, lowers to one loop per op with barriers between the loops. If consecutive ops of a
     vCTA access only their own row, and at least one op reduces the row, this pass lets one warp
-    compute all ops for a row. Thread `i` of the warp computes the columns `i`, `i + 32`, and so on.
-    All loads come first. Intermediate values stay in registers unless other ops read them. If an op
+    compute all ops for a row. With warps of 32 threads, thread `i` of the warp computes the columns
+    `i`, `i + 32`, and so on. All loads come first. Intermediate values stay in registers unless other ops read them. If an op
     reads other columns of its row, the warp recomputes the values of these columns.
 
-    The pass skips chains with more rows than warps, chains with rows of more than 256 columns, and
-    blocks that consist of chains only.
+    The pass skips chains with more rows than warps, chains with rows of more than eight columns
+    per thread, and blocks that consist of chains only.
 
     ```mlir
     linalg.generic ... ins(%x : memref<2x128xbf16, ...>) outs(%sum : memref<2xf32>)
@@ -34,6 +34,8 @@ def FuseRowOpsPass : Pass<"ark-fuse-row-ops", "::mlir::ModuleOp"> {
   let options = [
     Option<"threads", "threads", "int64_t", /*default=*/"512",
            "Threads of a CTA">,
+    Option<"warpSize", "warp-size", "int64_t", /*default=*/"0",
+           "Threads of a warp; 0 stands for those of the target">,
   ];
   let statistics = [
     Statistic<"numRows", "rows", "Rows that warps compute">,
@@ -79,6 +81,8 @@ def FuseRowProloguesPass : Pass<"ark-fuse-row-prologues", "::mlir::ModuleOp"> {
   let options = [
     Option<"threads", "threads", "int64_t", /*default=*/"512",
            "Threads of a CTA">,
+    Option<"warpSize", "warp-size", "int64_t", /*default=*/"0",
+           "Threads of a warp; 0 stands for those of the target">,
   ];
   let statistics = [
     Statistic<"numRows", "rows", "Rows that warps compute">,

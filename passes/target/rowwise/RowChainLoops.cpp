@@ -3,7 +3,6 @@
 #include "passes/target/rowwise/RowChainLoops.h"
 
 #include "passes/target/support/MappedLoop.h"
-#include "passes/target/support/Warp.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -17,24 +16,25 @@ using namespace mlir::ark;
 
 namespace {
 /// Builds the code with which a warp computes a row. Thread `i` computes
-/// columns `i`, `i + 32`, ..., so that the reduction and the later ops use the
-/// same loaded element. All loads come first, so that they are in flight
-/// together.
+/// columns `i`, `i + warpSize`, ..., so that the reduction and the later ops
+/// use the same loaded element. All loads come first, so that they are in
+/// flight together.
 class RowWarpBuilder {
 public:
   RowWarpBuilder(ImplicitLocOpBuilder &builder, const RowChain &chain,
-                 Value row, Value inWarp);
+                 int64_t warpSize, Value row, Value inWarp);
 
   void build();
 
 private:
-  /// An op and the first of the 32 columns to compute; the column is 0 for an
-  /// op on row scalars.
+  /// An op and the first of the columns to compute, one for each thread of the
+  /// warp; the column is 0 for an op on row scalars.
   using OpAndColumn = std::pair<unsigned, int64_t>;
 
   Value index(int64_t value) {
     return arith::ConstantIndexOp::create(builder, value);
   }
+  int64_t getLast(int64_t begin, int64_t count) const;
   Value getColumn(int64_t begin, int64_t columns);
   Value load(const ChainOperand &operand, const ChainOp &op, int64_t begin);
   Value getOperand(const ChainOperand &operand, const ChainOp &op,
@@ -49,6 +49,7 @@ private:
 
   ImplicitLocOpBuilder &builder;
   const RowChain &chain;
+  int64_t warpSize;
   Value inWarp;
   SmallVector<Value> row;
   /// Loads are inserted before this op, all other ops after it.
@@ -61,8 +62,9 @@ private:
 } // namespace
 
 RowWarpBuilder::RowWarpBuilder(ImplicitLocOpBuilder &builder,
-                               const RowChain &chain, Value row, Value inWarp)
-    : builder(builder), chain(chain), inWarp(inWarp) {
+                               const RowChain &chain, int64_t warpSize,
+                               Value row, Value inWarp)
+    : builder(builder), chain(chain), warpSize(warpSize), inWarp(inWarp) {
   if (chain.getRowShape().size() == 1)
     this->row = {row};
   else if (!chain.getRowShape().empty())
@@ -72,10 +74,10 @@ RowWarpBuilder::RowWarpBuilder(ImplicitLocOpBuilder &builder,
   endOfLoads = index(0).getDefiningOp();
 }
 
-/// Returns the last column of a row if some threads have no column in the 32
-/// columns from `begin` on, and -1 otherwise.
-static int64_t getLast(int64_t begin, int64_t count) {
-  return begin + kWarpSize > count ? count - 1 : -1;
+/// Returns the last column of a row if some threads have no column among those
+/// of the warp from `begin` on, and -1 otherwise.
+int64_t RowWarpBuilder::getLast(int64_t begin, int64_t count) const {
+  return begin + warpSize > count ? count - 1 : -1;
 }
 
 /// Returns column `begin` + `inWarp`, clamped to the last column of the row.
@@ -164,20 +166,20 @@ Value RowWarpBuilder::isInRow(int64_t begin, int64_t count) {
 Value RowWarpBuilder::reduce(const ChainOp &op) {
   Operation *combiner = op.reduction->combiner;
   Value neutral, sum;
-  for (int64_t begin = 0; begin < *op.columns; begin += kWarpSize) {
+  for (int64_t begin = 0; begin < *op.columns; begin += warpSize) {
     IRMapping mapping = mapOperands(op, begin, /*withOut=*/false);
     cloneBody(op, combiner, mapping);
     Value value = mapping.lookupOrDefault(op.reduction->value);
-    if (begin + kWarpSize > *op.columns) {
+    if (begin + warpSize > *op.columns) {
       neutral = arith::ConstantOp::create(builder, op.reduction->neutral);
       value = arith::SelectOp::create(builder, isInRow(begin, *op.columns),
                                       value, neutral);
     }
     sum = sum ? combine(combiner, sum, value) : value;
   }
-  for (int32_t distance = kWarpSize / 2; distance > 0; distance /= 2)
+  for (int32_t distance = warpSize / 2; distance > 0; distance /= 2)
     sum = combine(combiner, sum,
-                  gpu::ShuffleOp::create(builder, sum, distance, kWarpSize,
+                  gpu::ShuffleOp::create(builder, sum, distance, warpSize,
                                          gpu::ShuffleMode::XOR)
                       .getShuffleResult());
   Value before = getOperand(*op.operands.back(), op, 0);
@@ -205,10 +207,10 @@ void RowWarpBuilder::store(unsigned opIndex) {
   const ChainOp &op = chain.getOps()[opIndex];
   Value out = linalg::GenericOp(op.op).getDpsInits()[0];
   int64_t count = op.makesRowScalar() ? 1 : *op.columns;
-  for (int64_t begin = 0; begin < count; begin += kWarpSize) {
+  for (int64_t begin = 0; begin < count; begin += warpSize) {
     Value value = evaluate(opIndex, begin);
     OpBuilder::InsertionGuard guard(builder);
-    if (begin + kWarpSize > count) {
+    if (begin + warpSize > count) {
       auto branch = scf::IfOp::create(builder, isInRow(begin, count),
                                       /*withElseRegion=*/false);
       builder.setInsertionPoint(branch.thenBlock()->getTerminator());
@@ -230,7 +232,7 @@ void RowWarpBuilder::build() {
   // All values are computed before any of them is stored.
   forAll([&](unsigned opIndex) {
     int64_t count = ops[opIndex].makesRowScalar() ? 1 : *ops[opIndex].columns;
-    for (int64_t begin = 0; begin < count; begin += kWarpSize)
+    for (int64_t begin = 0; begin < count; begin += warpSize)
       evaluate(opIndex, begin);
   });
   forAll([&](unsigned opIndex) { store(opIndex); });
@@ -239,18 +241,18 @@ void RowWarpBuilder::build() {
 
 void ark::createRowChainLoop(ImplicitLocOpBuilder &builder,
                              const RowChain &chain, int64_t threads,
-                             int64_t firstWarp) {
+                             int64_t warpSize, int64_t firstWarp) {
   OpBuilder::InsertionGuard guard(builder);
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(builder, value);
   };
   Value thread = createMappedLoop(builder, threads);
-  Value warp = arith::DivUIOp::create(builder, thread, constant(kWarpSize));
-  Value inWarp = arith::RemUIOp::create(builder, thread, constant(kWarpSize));
+  Value warp = arith::DivUIOp::create(builder, thread, constant(warpSize));
+  Value inWarp = arith::RemUIOp::create(builder, thread, constant(warpSize));
   Value row = arith::SubIOp::create(builder, warp, constant(firstWarp));
   Value hasRow = arith::CmpIOp::create(builder, arith::CmpIPredicate::ult, row,
                                        constant(chain.getNumRows()));
   auto branch = scf::IfOp::create(builder, hasRow, /*withElseRegion=*/false);
   builder.setInsertionPoint(branch.thenBlock()->getTerminator());
-  RowWarpBuilder(builder, chain, row, inWarp).build();
+  RowWarpBuilder(builder, chain, warpSize, row, inWarp).build();
 }

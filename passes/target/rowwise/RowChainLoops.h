@@ -10,9 +10,9 @@
 namespace mlir::ark {
 
 /// Builds a chain with one warp per row. Row 0 belongs to warp `firstWarp` of
-/// the `threads` threads.
+/// the `threads` threads, which form warps of `warpSize` threads.
 void createRowChainLoop(ImplicitLocOpBuilder &builder, const RowChain &chain,
-                        int64_t threads, int64_t firstWarp);
+                        int64_t threads, int64_t warpSize, int64_t firstWarp);
 
 } // namespace mlir::ark
 

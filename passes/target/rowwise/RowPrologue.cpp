@@ -6,7 +6,6 @@
 #include "passes/target/packets/PacketPolling.h"
 #include "passes/target/support/Alignment.h"
 #include "passes/target/support/MappedLoop.h"
-#include "passes/target/support/Warp.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -223,7 +222,7 @@ void RowPrologue::erase() {
 // Building
 //===----------------------------------------------------------------------===//
 
-int64_t RowShares::getStep() const { return kWarpSize * width; }
+int64_t RowShares::getStep() const { return warpSize * width; }
 
 Value RowShares::getFirst(ImplicitLocOpBuilder &builder, Value warpOfRow,
                           Value inWarp) const {
@@ -380,10 +379,11 @@ void RowBuilder::buildRowScalar(linalg::GenericOp op) {
 Value RowBuilder::combineThreads(Operation *combiner, Value value,
                                  int64_t threads) {
   for (int32_t distance = threads / 2; distance > 0; distance /= 2)
-    value = combine(combiner, value,
-                    gpu::ShuffleOp::create(builder, value, distance, kWarpSize,
-                                           gpu::ShuffleMode::XOR)
-                        .getShuffleResult());
+    value =
+        combine(combiner, value,
+                gpu::ShuffleOp::create(builder, value, distance,
+                                       shares.warpSize, gpu::ShuffleMode::XOR)
+                    .getShuffleResult());
   return value;
 }
 
@@ -431,7 +431,8 @@ void RowBuilder::buildReduction(linalg::GenericOp op) {
   Value result = results.front();
   for (Value other : ArrayRef(results).drop_front())
     result = combine(combiner, result, other);
-  result = combineWarps(combiner, combineThreads(combiner, result, kWarpSize));
+  result =
+      combineWarps(combiner, combineThreads(combiner, result, shares.warpSize));
   Value &scalar = rowScalars[op.getDpsInits()[0]];
   scalar = scalar ? combine(combiner, scalar, result) : result;
 }

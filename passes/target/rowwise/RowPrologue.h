@@ -11,11 +11,11 @@
 
 namespace mlir::ark {
 
-/// The division of a row among warps: a range of elements for each warp, and
-/// `loads` loads of `width` elements for each thread. Neighbouring threads load
-/// neighbouring elements.
+/// The division of a row among warps of `warpSize` threads: a range of elements
+/// for each warp, and `loads` loads of `width` elements for each thread.
+/// Neighbouring threads load neighbouring elements.
 struct RowShares {
-  int64_t warpsPerRow = 0, loads = 0, width = 0;
+  int64_t warpSize = 0, warpsPerRow = 0, loads = 0, width = 0;
 
   /// Returns the distance in elements between two loads of a thread.
   int64_t getStep() const;

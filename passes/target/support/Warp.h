@@ -3,14 +3,9 @@
 #ifndef ARK_PASSES_TARGET_SUPPORT_WARP_H
 #define ARK_PASSES_TARGET_SUPPORT_WARP_H
 
-#include "passes/kernel/KernelAbi.h"
-
 #include "mlir/IR/BuiltinOps.h"
 
 namespace mlir::ark {
-
-/// Threads of a warp of an NVIDIA GPU.
-inline constexpr int64_t kWarpSize = abi::kCudaWarpSize;
 
 /// Returns the threads of a warp: `option`, the option `warp-size` of a pass,
 /// or the warp size of the module's target if `option` is 0. Reports an error

@@ -3,7 +3,6 @@
 #include "passes/kernel/KernelAbi.h"
 #include "passes/target/memory_access/SharedMemory.h"
 #include "passes/target/support/Bodies.h"
-#include "passes/target/support/Warp.h"
 #include "passes/target/tables/KernelTables.h"
 #include "passes/target/tables/KernelTemplate.h"
 #include "passes/target/tensor_maps/Passes.h"
@@ -157,7 +156,8 @@ LogicalResult BuildTensorMapsPass::complete(KernelOp kernel,
   kernelTemplate.defineAddress("ark_tensor_map_scratch",
                                getSharedMemory(module), scratch);
   kernelTemplate.defineConstant("ark_tensor_map_count", tables.count);
-  kernelTemplate.defineConstant("ark_tensor_map_warps", threads / kWarpSize);
+  kernelTemplate.defineConstant("ark_tensor_map_warps",
+                                threads / abi::kCudaWarpSize);
   kernelTemplate.addCallback("ark_begin_tensor_maps", "ark_make_tensor_maps");
   return failure(kernelTemplate.failed());
 }

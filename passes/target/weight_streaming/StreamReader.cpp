@@ -5,7 +5,6 @@
 #include "passes/kernel/KernelAbi.h"
 #include "passes/target/memory_access/SpacePointer.h"
 #include "passes/target/memory_access/WideLoad.h"
-#include "passes/target/support/Warp.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -19,6 +18,8 @@ using namespace mlir;
 using namespace mlir::ark;
 
 static constexpr int64_t kLoadWords = kLoadBytes / 4;
+/// The kernel texts of weight rings fix the warp size.
+static constexpr int64_t kWarpSize = abi::kCudaWarpSize;
 static constexpr int64_t kWarpLoadBytes = kWarpSize * kLoadBytes;
 
 std::optional<EarlyRead> ark::matchEarlyRead(memref::SubViewOp tile,
@@ -305,7 +306,10 @@ Value StreamReader::addAccumulators(ArrayRef<Value> row,
       pairs.push_back(sums.back());
     sums = std::move(pairs);
   }
-  return addThreads(sums.front(), {16, 8, 4, 2, 1});
+  SmallVector<int64_t> distances;
+  for (int64_t distance = kWarpSize / 2; distance > 0; distance /= 2)
+    distances.push_back(distance);
+  return addThreads(sums.front(), distances);
 }
 
 /// Adds `sum` over the threads of a warp at these XOR distances. The result is

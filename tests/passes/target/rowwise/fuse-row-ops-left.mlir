@@ -1,4 +1,4 @@
-// RUN: ark-opt %s --split-input-file --ark-fuse-row-ops | FileCheck %s
+// RUN: ark-opt %s --split-input-file --ark-fuse-row-ops=warp-size=32 | FileCheck %s
 
 // CHECK-NOT: scf.forall
 
