@@ -129,10 +129,6 @@ TargetAttr ark::findTarget(MLIRContext *context, StringRef backend,
                          findGpu(context, backend, arch));
 }
 
-MmaAttr ark::getMmaSync(MLIRContext *context) {
-  return cast<MmaAttr>(mlir::parseAttribute(MMA_SYNC, context));
-}
-
 std::string ark::listArchs(StringRef backend) {
   SmallVector<StringRef> archs;
   for (const KnownGpu &gpu : knownGpus)

@@ -15,9 +15,6 @@ TargetAttr findTarget(MLIRContext *context, StringRef backend, StringRef arch);
 /// Returns the facts about a GPU architecture, or null if ark does not know it.
 GpuAttr findGpu(MLIRContext *context, StringRef backend, StringRef arch);
 
-/// Returns `mma.sync` for f16 and bf16, which every known NVIDIA GPU has.
-MmaAttr getMmaSync(MLIRContext *context);
-
 /// Returns the architectures of a backend, with commas between.
 std::string listArchs(StringRef backend);
 

@@ -374,12 +374,12 @@ void UseTensorCoresPass::run(func::FuncOp body, Block &block) {
     return;
   TensorMapUse whereMaps =
       allTensorMaps ? TensorMapUse::Always : TensorMapUse::WhereFaster;
-  bool canStage = !target || target.hasCopy(CopyKind::CpAsync);
-  bool canUseMaps = target && target.hasCopy(CopyKind::TensorMap) &&
-                    haveTensorMaps(getOperation());
+  bool canStage = target.hasCopy(CopyKind::CpAsync);
+  bool canUseMaps =
+      target.hasCopy(CopyKind::TensorMap) && haveTensorMaps(getOperation());
   Units units{threads, mma, findSharedMemoryMma(getOperation()),
               canUseMaps ? whereMaps : TensorMapUse::Never,
-              target ? target.getSharedMemory() : 0};
+              target.getSharedMemory()};
   int64_t room = getSharedRoom(body, units.memory), spare = getSpareBytes();
   for (const ProductGroup &group : findGroups(block, units)) {
     int64_t replaced = getReplacedBytes(group);

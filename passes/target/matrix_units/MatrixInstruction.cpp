@@ -3,7 +3,6 @@
 #include "passes/target/matrix_units/MatrixInstruction.h"
 
 #include "dialects/ark/ArkDialect.h"
-#include "dialects/ark/ArkKnownTargets.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -303,10 +302,9 @@ static MmaAttr getIfLowered(MmaAttr mma) {
 
 MmaAttr ark::findRegisterMma(ModuleOp module) {
   TargetAttr target = getTarget(module);
-  if (!target)
-    return getMmaSync(module.getContext());
-  return target.isGpu() ? getIfLowered(target.getGpu().findRegisterMma())
-                        : MmaAttr();
+  return target && target.isGpu()
+             ? getIfLowered(target.getGpu().findRegisterMma())
+             : MmaAttr();
 }
 
 MmaAttr ark::findSharedMemoryMma(ModuleOp module) {

@@ -125,13 +125,14 @@ private:
   MmaAttr facts;
 };
 
-/// Returns the target's first matrix instruction that reads operands from
-/// registers, or null if it has none or ark does not lower it. Modules without
-/// a target have `mma.sync`.
+/// Returns the first matrix instruction of the module's target that reads
+/// operands from registers. Returns null if there is none, if ark does not
+/// lower it, or if the module has no target.
 MmaAttr findRegisterMma(ModuleOp module);
 
-/// Returns the target's first matrix instruction that reads operands from
-/// shared memory, or null if it has none or ark does not lower it.
+/// Returns the first matrix instruction of the module's target that reads
+/// operands from shared memory. Returns null if there is none, if ark does not
+/// lower it, or if the module has no target.
 MmaAttr findSharedMemoryMma(ModuleOp module);
 
 } // namespace mlir::ark

@@ -1,4 +1,4 @@
-// RUN: ark-opt %s --split-input-file --ark-expand-attention --mlir-print-local-scope | FileCheck %s
+// RUN: ark-opt %s --split-input-file --ark-assign-target=target=cuda:sm_80 --ark-expand-attention --mlir-print-local-scope | FileCheck %s
 
 #query = affine_map<(m, n, k, c) -> (m, k)>
 #keys = affine_map<(m, n, k, c) -> (n, k)>

@@ -1,14 +1,14 @@
 // RUN lines fill in the rows and depths of one body. ark-flash-attention computes this shape,
 // and ark-expand-attention expands those it declines:
-// RUN: sed 's/ROWS/8/g; s/DEPTH/64/g; s/STRIDE/64/g; s/ALIGN/16/g' %s | ark-opt --ark-expand-attention --ark-flash-attention | FileCheck %s --check-prefix=DONE
+// RUN: sed 's/ROWS/8/g; s/DEPTH/64/g; s/STRIDE/64/g; s/ALIGN/16/g' %s | ark-opt --ark-assign-target=target=cuda:sm_80 --ark-expand-attention --ark-flash-attention | FileCheck %s --check-prefix=DONE
 // DONE: nvvm.mma.sync
 // More rows than one mma has columns: blocks of 16 rows, with pairs of columns for each quad.
-// RUN: sed 's/ROWS/9/g; s/DEPTH/64/g; s/STRIDE/64/g; s/ALIGN/16/g' %s | ark-opt --ark-expand-attention --ark-flash-attention | FileCheck %s --check-prefix=DONE
-// RUN: sed 's/ROWS/9/g; s/DEPTH/72/g; s/STRIDE/72/g; s/ALIGN/16/g' %s | ark-opt --ark-expand-attention --ark-flash-attention | FileCheck %s
-// RUN: sed 's/ROWS/9/g; s/DEPTH/144/g; s/STRIDE/144/g; s/ALIGN/16/g' %s | ark-opt --ark-expand-attention --ark-flash-attention | FileCheck %s
-// RUN: sed 's/ROWS/9/g; s/DEPTH/64/g; s/STRIDE/64/g; s/ALIGN/8/g' %s | ark-opt --ark-expand-attention --ark-flash-attention | FileCheck %s
+// RUN: sed 's/ROWS/9/g; s/DEPTH/64/g; s/STRIDE/64/g; s/ALIGN/16/g' %s | ark-opt --ark-assign-target=target=cuda:sm_80 --ark-expand-attention --ark-flash-attention | FileCheck %s --check-prefix=DONE
+// RUN: sed 's/ROWS/9/g; s/DEPTH/72/g; s/STRIDE/72/g; s/ALIGN/16/g' %s | ark-opt --ark-assign-target=target=cuda:sm_80 --ark-expand-attention --ark-flash-attention | FileCheck %s
+// RUN: sed 's/ROWS/9/g; s/DEPTH/144/g; s/STRIDE/144/g; s/ALIGN/16/g' %s | ark-opt --ark-assign-target=target=cuda:sm_80 --ark-expand-attention --ark-flash-attention | FileCheck %s
+// RUN: sed 's/ROWS/9/g; s/DEPTH/64/g; s/STRIDE/64/g; s/ALIGN/8/g' %s | ark-opt --ark-assign-target=target=cuda:sm_80 --ark-expand-attention --ark-flash-attention | FileCheck %s
 // Two blocks of rows: four warps per block split the keys, and each step takes 16 keys per warp.
-// RUN: sed 's/ROWS/30/g; s/DEPTH/64/g; s/STRIDE/64/g; s/ALIGN/16/g' %s | ark-opt --ark-expand-attention --ark-flash-attention | FileCheck %s --check-prefix=PARTS
+// RUN: sed 's/ROWS/30/g; s/DEPTH/64/g; s/STRIDE/64/g; s/ALIGN/16/g' %s | ark-opt --ark-assign-target=target=cuda:sm_80 --ark-expand-attention --ark-flash-attention | FileCheck %s --check-prefix=PARTS
 // PARTS: memref.alloca() {alignment = 128 : i64} : memref<4x30x64xf32>
 // PARTS: scf.forall
 // PARTS: scf.for %{{.+}} = %{{.+}} to %c2{{.*}} step %c4
@@ -21,7 +21,7 @@
 // PARTS-COUNT-4: memref.load {{.+}} : memref<4x30x64xf32>
 // PARTS-NOT: memref.load {{.+}} : memref<4x30x64xf32>
 // One warp reads all keys of its rows and stores the result, eight neighbouring elements at once.
-// RUN: sed 's/ROWS/256/g; s/DEPTH/64/g; s/STRIDE/64/g; s/ALIGN/16/g' %s | ark-opt --ark-expand-attention --ark-flash-attention | FileCheck %s --check-prefix=WHOLE
+// RUN: sed 's/ROWS/256/g; s/DEPTH/64/g; s/STRIDE/64/g; s/ALIGN/16/g' %s | ark-opt --ark-assign-target=target=cuda:sm_80 --ark-expand-attention --ark-flash-attention | FileCheck %s --check-prefix=WHOLE
 // WHOLE-NOT: memref<{{.*}}x256x64xf32>
 // WHOLE: scf.forall
 // WHOLE: scf.for %{{.+}} = %{{.+}} to %{{.+}} step %c16{{.*}} iter_args
@@ -30,13 +30,13 @@
 // WHOLE-NOT: scf.forall
 // WHOLE: {ark.full_register_pressure, mapping = [#gpu.thread<linear_dim_0>]}
 // Queries of wide heads are reloaded in every step, from a row that the loop cannot fold.
-// RUN: sed 's/ROWS/256/g; s/DEPTH/128/g; s/STRIDE/128/g; s/ALIGN/16/g' %s | ark-opt --ark-expand-attention --ark-flash-attention | FileCheck %s --check-prefix=WIDE
+// RUN: sed 's/ROWS/256/g; s/DEPTH/128/g; s/STRIDE/128/g; s/ALIGN/16/g' %s | ark-opt --ark-assign-target=target=cuda:sm_80 --ark-expand-attention --ark-flash-attention | FileCheck %s --check-prefix=WIDE
 // WIDE: scf.for {{.+}} iter_args
 // WIDE: gpu.shuffle idx
 // WIDE: vector.load %arg4
 // WIDE: nvvm.mma.sync
 // If a lane runs three vCTAs, two teams of eight warps take them in turn.
-// RUN: sed 's/ROWS/128/g; s/DEPTH/64/g; s/STRIDE/64/g; s/ALIGN/16/g; s/tasks = \[\]/tasks = [{}]/; s/task_table = dense<> : tensor<0x2xi32>/task_table = dense<[[0, 0]]> : tensor<1x2xi32>/; s/instructions = dense<> : tensor<0x4xi32>, lanes = dense<.*> : tensor<1x3xi32>/instructions = dense<[[0, 0, 0, 3]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>/' %s | ark-opt --ark-expand-attention --ark-flash-attention | FileCheck %s --check-prefix=TEAMS
+// RUN: sed 's/ROWS/128/g; s/DEPTH/64/g; s/STRIDE/64/g; s/ALIGN/16/g; s/tasks = \[\]/tasks = [{}]/; s/task_table = dense<> : tensor<0x2xi32>/task_table = dense<[[0, 0]]> : tensor<1x2xi32>/; s/instructions = dense<> : tensor<0x4xi32>, lanes = dense<.*> : tensor<1x3xi32>/instructions = dense<[[0, 0, 0, 3]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>/' %s | ark-opt --ark-assign-target=target=cuda:sm_80 --ark-expand-attention --ark-flash-attention | FileCheck %s --check-prefix=TEAMS
 // TEAMS: scf.forall (%[[THREAD:.+]]) in (512) {
 // TEAMS: %[[TEAM:.+]] = arith.divui %[[THREAD]], %c256
 // TEAMS: %[[OWN:.+]] = arith.muli %[[TEAM]], %c1
@@ -46,16 +46,16 @@
 // TEAMS-NOT: scf.forall
 // TEAMS: nvvm.mma.sync
 // A thread has too few registers for so many columns.
-// RUN: sed 's/ROWS/2/g; s/DEPTH/136/g; s/STRIDE/136/g; s/ALIGN/16/g' %s | ark-opt --ark-expand-attention --ark-flash-attention | FileCheck %s
+// RUN: sed 's/ROWS/2/g; s/DEPTH/136/g; s/STRIDE/136/g; s/ALIGN/16/g' %s | ark-opt --ark-assign-target=target=cuda:sm_80 --ark-expand-attention --ark-flash-attention | FileCheck %s
 // The depth is not a multiple of the elements of a thread's load.
-// RUN: sed 's/ROWS/2/g; s/DEPTH/60/g; s/STRIDE/60/g; s/ALIGN/16/g' %s | ark-opt --ark-expand-attention --ark-flash-attention | FileCheck %s
+// RUN: sed 's/ROWS/2/g; s/DEPTH/60/g; s/STRIDE/60/g; s/ALIGN/16/g' %s | ark-opt --ark-assign-target=target=cuda:sm_80 --ark-expand-attention --ark-flash-attention | FileCheck %s
 // A load of 16 bytes would be misaligned, at the buffer or at the row stride.
-// RUN: sed 's/ROWS/2/g; s/DEPTH/64/g; s/STRIDE/64/g; s/ALIGN/8/g' %s | ark-opt --ark-expand-attention --ark-flash-attention | FileCheck %s
-// RUN: sed 's/ROWS/2/g; s/DEPTH/64/g; s/STRIDE/68/g; s/ALIGN/16/g' %s | ark-opt --ark-expand-attention --ark-flash-attention | FileCheck %s
+// RUN: sed 's/ROWS/2/g; s/DEPTH/64/g; s/STRIDE/64/g; s/ALIGN/8/g' %s | ark-opt --ark-assign-target=target=cuda:sm_80 --ark-expand-attention --ark-flash-attention | FileCheck %s
+// RUN: sed 's/ROWS/2/g; s/DEPTH/64/g; s/STRIDE/68/g; s/ALIGN/16/g' %s | ark-opt --ark-assign-target=target=cuda:sm_80 --ark-expand-attention --ark-flash-attention | FileCheck %s
 // The partial results of 16 warps would take 64 KB of shared memory.
-// RUN: sed 's/ROWS/8/g; s/DEPTH/128/g; s/STRIDE/128/g; s/ALIGN/16/g' %s | ark-opt --ark-expand-attention --ark-flash-attention | FileCheck %s
+// RUN: sed 's/ROWS/8/g; s/DEPTH/128/g; s/STRIDE/128/g; s/ALIGN/16/g' %s | ark-opt --ark-assign-target=target=cuda:sm_80 --ark-expand-attention --ark-flash-attention | FileCheck %s
 // In the second loop, a thread combines one number per warp, so the number of warps must be a power of two.
-// RUN: sed 's/ROWS/2/g; s/DEPTH/64/g; s/STRIDE/64/g; s/ALIGN/16/g' %s | ark-opt --ark-expand-attention=threads=96 --ark-flash-attention=threads=96 | FileCheck %s
+// RUN: sed 's/ROWS/2/g; s/DEPTH/64/g; s/STRIDE/64/g; s/ALIGN/16/g' %s | ark-opt --ark-assign-target=target=cuda:sm_80 --ark-expand-attention=threads=96 --ark-flash-attention=threads=96 | FileCheck %s
 
 #query = affine_map<(m, n, k, c) -> (m, k)>
 #keys = affine_map<(m, n, k, c) -> (n, k)>

@@ -1,4 +1,8 @@
-// RUN: ark-opt %s --split-input-file --ark-flash-attention=threads=512 | FileCheck %s
+// RUN: ark-opt %s --split-input-file --ark-assign-target=target=cuda:sm_80 --ark-flash-attention=threads=512 | FileCheck %s
+
+// Without a target there is no matrix instruction.
+// RUN: ark-opt %s --split-input-file --ark-flash-attention | FileCheck %s --check-prefix=NO-TARGET --implicit-check-not=nvvm
+// NO-TARGET: ark.online_attention
 
 #query = affine_map<(m, n, k, c) -> (m, k)>
 #keys = affine_map<(m, n, k, c) -> (n, k)>

@@ -9,6 +9,10 @@
 // NO-COPIES: nvvm.mma.sync
 // NO-COPIES-NOT: nvvm.cp.async
 
+// Without a target there is no matrix instruction.
+// RUN: ark-opt %s --split-input-file --ark-use-tensor-cores=threads=128 | FileCheck %s --check-prefix=NO-TARGET --implicit-check-not=nvvm
+// NO-TARGET: linalg.generic
+
 #x = affine_map<(m, n, k) -> (m, k)>
 #w = affine_map<(m, n, k) -> (n, k)>
 #y = affine_map<(m, n, k) -> (m, n)>
