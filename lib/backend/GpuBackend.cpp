@@ -4,8 +4,6 @@
 
 #include "dialects/ark/ArkKnownTargets.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-
 using namespace mlir;
 using namespace mlir::ark;
 
@@ -38,7 +36,7 @@ ark::verifyWarpSize(TargetAttr target, int64_t required,
 }
 
 //===----------------------------------------------------------------------===//
-// Inline assembly
+// Instructions
 //===----------------------------------------------------------------------===//
 
 Value ark::createAssembly(OpBuilder &builder, Location loc, Type type,
@@ -49,27 +47,4 @@ Value ark::createAssembly(OpBuilder &builder, Location loc, Type type,
              /*has_side_effects=*/true, /*is_align_stack=*/false,
              LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr())
       .getResult(0);
-}
-
-Value ark::createEmptyAssembly(OpBuilder &builder, Location loc, Value number,
-                               bool fencesLoads) {
-  return createAssembly(builder, loc, number.getType(), number, "",
-                        fencesLoads ? "=r,0,~{memory}" : "=r,0");
-}
-
-Value GpuBackend::createOpaqueNumber(OpBuilder &builder, Location loc,
-                                     Value number) const {
-  return createEmptyAssembly(builder, loc, number, /*fencesLoads=*/false);
-}
-
-Value GpuBackend::createLoadFence(OpBuilder &builder, Location loc,
-                                  Value number) const {
-  return createEmptyAssembly(builder, loc, number, /*fencesLoads=*/true);
-}
-
-Value GpuBackend::createOpaqueThread(OpBuilder &builder, Location loc) const {
-  Value thread = gpu::ThreadIdOp::create(builder, loc, gpu::Dimension::x);
-  return createOpaqueNumber(
-      builder, loc,
-      arith::IndexCastOp::create(builder, loc, builder.getI32Type(), thread));
 }

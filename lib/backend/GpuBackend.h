@@ -4,6 +4,7 @@
 #define ARK_LIB_BACKEND_GPUBACKEND_H
 
 #include "lib/backend/Backend.h"
+#include "lib/backend/GpuInstructions.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 
@@ -12,7 +13,7 @@ namespace mlir::ark {
 class KernelOp;
 
 /// Code generation for a family of GPUs.
-class GpuBackend : public Backend {
+class GpuBackend : public Backend, public GpuInstructions {
 public:
   const GpuBackend *asGpu() const final { return this; }
 
@@ -42,36 +43,12 @@ public:
   /// that the host launches.
   virtual void describeFunctions(gpu::GPUModuleOp gpuModule,
                                  gpu::GPUFuncOp entry) const {}
-
-  //===--------------------------------------------------------------------===//
-  // Inline assembly
-  //===--------------------------------------------------------------------===//
-
-  /// Returns the i32 `number`, which compilers can neither fold nor move. By
-  /// default, inline assembly without text.
-  virtual Value createOpaqueNumber(OpBuilder &builder, Location loc,
-                                   Value number) const;
-
-  /// Returns the index of the thread in its CTA as an i32, read again where the
-  /// instruction stands. By default, copies the index.
-  virtual Value createOpaqueThread(OpBuilder &builder, Location loc) const;
-
-  /// Returns the i64 `number`. Compilers move no load across the instruction.
-  /// By default, inline assembly without text.
-  virtual Value createLoadFence(OpBuilder &builder, Location loc,
-                                Value number) const;
 };
 
 /// Creates inline assembly with side effects and one result.
 Value createAssembly(OpBuilder &builder, Location loc, Type type,
                      ValueRange operands, StringRef text,
                      StringRef constraints);
-
-/// Returns `number`, which compilers can neither fold nor move: inline assembly
-/// without text, which every code generator of LLVM accepts. With
-/// `fencesLoads`, compilers move no load across the instruction.
-Value createEmptyAssembly(OpBuilder &builder, Location loc, Value number,
-                          bool fencesLoads);
 
 /// Fails with an error if the warps of a target do not have `required` threads.
 LogicalResult verifyWarpSize(TargetAttr target, int64_t required,

@@ -5,8 +5,9 @@
 #include "passes/target/support/Alignment.h"
 #include "passes/target/support/Bodies.h"
 
+#include "lib/backend/GpuInstructions.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -31,12 +32,10 @@ void AttentionThreadRows::assignRows(Value first) {
   }
 }
 
-/// Returns an approximation of 2^exponent, with zero for denormal numbers.
+/// Returns an approximation of 2^exponent.
 Value AttentionThreadRows::raiseTwo(Value exponent) {
-  return LLVM::CallIntrinsicOp::create(
-             builder, exponent.getType(),
-             builder.getStringAttr("llvm.nvvm.ex2.approx.ftz"), exponent)
-      .getResult(0);
+  return getGpuInstructions(builder).createExp2(builder, builder.getLoc(),
+                                                exponent);
 }
 
 /// Exponentials are powers of two of scaled scores, from which the rounded,

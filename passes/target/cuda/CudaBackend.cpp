@@ -14,6 +14,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 #include "passes/kernel/KernelTexts.h.inc"
 #include "passes/target/cuda/KernelTexts.h.inc"
@@ -35,6 +36,13 @@ static constexpr int64_t kWarpSize = abi::kCudaWarpSize;
 
 /// Letters of LLVM's constraints for NVPTX: registers and immediates.
 static constexpr llvm::StringLiteral kConstraints = "bchrlfdqnN";
+
+/// Loads of words that are read once. LLVM cannot express that a load should
+/// fetch its whole line.
+static constexpr llvm::StringLiteral kStreamTwoWords =
+    "ld.global.L1::no_allocate.L2::128B.v2.b32 {$0, $1}, [$2];";
+static constexpr llvm::StringLiteral kStreamFourWords =
+    "ld.global.L1::no_allocate.L2::128B.v4.b32 {$0, $1, $2, $3}, [$4];";
 
 /// Returns true if a body contains `wgmma` instructions.
 static bool hasWarpgroups(func::FuncOp body) {
@@ -74,6 +82,10 @@ public:
   Value createOpaqueThread(OpBuilder &builder, Location loc) const override;
   Value createLoadFence(OpBuilder &builder, Location loc,
                         Value number) const override;
+  Value createExp2(OpBuilder &builder, Location loc,
+                   Value exponent) const override;
+  Value createStreamingLoad(OpBuilder &builder, Location loc, Value pointer,
+                            int64_t words) const override;
 
   bool isMachineDialect(const Dialect &dialect) const override {
     return isa<NVVM::NVVMDialect>(dialect);
@@ -170,7 +182,7 @@ void CudaBackend::describeFunctions(gpu::GPUModuleOp,
 }
 
 //===----------------------------------------------------------------------===//
-// Inline assembly
+// Instructions
 //===----------------------------------------------------------------------===//
 
 Value CudaBackend::createOpaqueNumber(OpBuilder &builder, Location loc,
@@ -189,6 +201,33 @@ Value CudaBackend::createLoadFence(OpBuilder &builder, Location loc,
                                    Value number) const {
   return createAssembly(builder, loc, number.getType(), number,
                         "bar.warp.sync 0xffffffff; mov.b64 $0, $1;", "=l,l");
+}
+
+/// The instruction returns zero instead of denormal numbers.
+Value CudaBackend::createExp2(OpBuilder &builder, Location loc,
+                              Value exponent) const {
+  return LLVM::CallIntrinsicOp::create(
+             builder, loc, exponent.getType(),
+             builder.getStringAttr("llvm.nvvm.ex2.approx.ftz"), exponent)
+      .getResult(0);
+}
+
+/// The load fetches whole lines, and caches them in the L2 only.
+Value CudaBackend::createStreamingLoad(OpBuilder &builder, Location loc,
+                                       Value pointer, int64_t words) const {
+  assert((words == 2 || words == 4) && "no such instruction");
+  Type word = builder.getI32Type();
+  auto all = LLVM::LLVMStructType::getLiteral(builder.getContext(),
+                                              SmallVector<Type>(words, word));
+  // Other SMs may write the memory, so the load must stay after the wait.
+  Value load = createAssembly(builder, loc, all, pointer,
+                              words == 4 ? kStreamFourWords : kStreamTwoWords,
+                              words == 4 ? "=r,=r,=r,=r,l" : "=r,=r,l");
+  SmallVector<Value> loaded;
+  for (int64_t i = 0; i < words; ++i)
+    loaded.push_back(LLVM::ExtractValueOp::create(builder, loc, load, i));
+  return vector::FromElementsOp::create(builder, loc,
+                                        VectorType::get({words}, word), loaded);
 }
 
 bool CudaBackend::isPacketAccess(OpOperand &use, StringRef scope) const {

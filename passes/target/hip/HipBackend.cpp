@@ -140,7 +140,7 @@ void HipBackend::describeFunctions(gpu::GPUModuleOp gpuModule,
 }
 
 //===----------------------------------------------------------------------===//
-// Inline assembly
+// Instructions
 //===----------------------------------------------------------------------===//
 
 // LLVM's assembler for AMD GPUs accepts empty text, so that no instruction is

@@ -4,11 +4,11 @@
 
 #include "passes/target/matmul/MmaStages.h"
 #include "passes/target/memory_access/SpacePointer.h"
-#include "passes/target/memory_access/StreamingLoad.h"
 #include "passes/target/memory_access/WideLoad.h"
 #include "passes/target/support/Aliasing.h"
 #include "passes/target/support/Bodies.h"
 
+#include "lib/backend/GpuInstructions.h"
 #include "lib/support/BufferView.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -184,8 +184,9 @@ Value MmaBuilder::load(const Column &column, Value distance, int64_t more) {
     pointer =
         createOffset(builder, pointer,
                      arith::MulIOp::create(builder, distance, constant(size)));
-  return createStreamingLoad(
-      builder, createOffset(builder, pointer, constant(more * size)),
+  return getGpuInstructions(builder).createStreamingLoad(
+      builder, builder.getLoc(),
+      createOffset(builder, pointer, constant(more * size)),
       kElementsPerLoad * size / 4);
 }
 

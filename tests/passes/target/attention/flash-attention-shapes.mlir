@@ -36,6 +36,16 @@
 // WIDE: vector.load %arg4
 // WIDE: nvvm.mma.sync
 // If a lane runs three vCTAs, two teams of eight warps take them in turn.
+// Powers of two are instructions of the backend, whatever the matrix instruction is.
+// DEFINE: %{mma} = mma = [#ark.mma<kind = mma_sync, m = 16, n = 8, k = 16, lhs = #ark.fragment<outer = [2, 2], threads = [8, 4], strides = [4, 1], elements = [1, 2]>, rhs = #ark.fragment<outer = [2, 1], threads = [4, 8], strides = [1, 4], elements = [2, 1]>, acc = #ark.fragment<outer = [2, 1], threads = [8, 4], strides = [4, 1], elements = [1, 2]>>]
+// DEFINE: %{other} = #ark.target<backend = hip, arch = "other", sms = 108, warps = 16, shared_memory = 166912, bandwidth = 1850, flops = 250000, handoff = 700, barrier = 1200, overhead = 250, gpu = #ark.gpu<warp_size = 32, %{mma}>>
+// RUN: sed 's/ROWS/256/g; s/DEPTH/64/g; s/STRIDE/64/g; s/ALIGN/16/g' %s | ark-opt --ark-assign-target=target=cuda:sm_80 --ark-expand-attention --ark-flash-attention | FileCheck %s --check-prefix=CUDA
+// RUN: sed 's/ROWS/256/g; s/DEPTH/64/g; s/STRIDE/64/g; s/ALIGN/16/g' %s | ark-opt '--ark-assign-target=target={%{other}}' --ark-expand-attention --ark-flash-attention | FileCheck %s --check-prefix=OTHER --implicit-check-not=llvm.nvvm --implicit-check-not=inline_asm
+// CUDA: nvvm.mma.sync
+// CUDA: llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz"(%{{.+}}) : (f32) -> f32
+// OTHER: nvvm.mma.sync
+// OTHER: llvm.intr.exp2(%{{.+}}) : (f32) -> f32
+
 // RUN: sed 's/ROWS/128/g; s/DEPTH/64/g; s/STRIDE/64/g; s/ALIGN/16/g; s/tasks = \[\]/tasks = [{}]/; s/task_table = dense<> : tensor<0x2xi32>/task_table = dense<[[0, 0]]> : tensor<1x2xi32>/; s/instructions = dense<> : tensor<0x4xi32>, lanes = dense<.*> : tensor<1x3xi32>/instructions = dense<[[0, 0, 0, 3]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>/' %s | ark-opt --ark-assign-target=target=cuda:sm_80 --ark-expand-attention --ark-flash-attention | FileCheck %s --check-prefix=TEAMS
 // TEAMS: scf.forall (%[[THREAD:.+]]) in (512) {
 // TEAMS: %[[TEAM:.+]] = arith.divui %[[THREAD]], %c256

@@ -1,0 +1,50 @@
+//===- GpuInstructions.h - Instructions of a family of GPUs -----*- C++ -*-===//
+
+#ifndef ARK_LIB_BACKEND_GPUINSTRUCTIONS_H
+#define ARK_LIB_BACKEND_GPUINSTRUCTIONS_H
+
+#include "mlir/IR/Builders.h"
+
+namespace mlir::ark {
+
+/// Creates code for which GPUs have instructions of their own. By default, the
+/// code is for any GPU of LLVM.
+class GpuInstructions {
+public:
+  virtual ~GpuInstructions();
+
+  /// Returns the i32 `number`, which compilers can neither fold nor move. By
+  /// default, inline assembly without text.
+  virtual Value createOpaqueNumber(OpBuilder &builder, Location loc,
+                                   Value number) const;
+
+  /// Returns the index of the thread in its CTA as an i32, read again where the
+  /// instruction stands. By default, copies the index.
+  virtual Value createOpaqueThread(OpBuilder &builder, Location loc) const;
+
+  /// Returns the i64 `number`. Compilers move no load across the instruction.
+  /// By default, inline assembly without text.
+  virtual Value createLoadFence(OpBuilder &builder, Location loc,
+                                Value number) const;
+
+  /// Returns 2^exponent of an f32 with some 20 correct bits or more. Results
+  /// below the smallest normal number may be zero. By default, LLVM's
+  /// intrinsic.
+  virtual Value createExp2(OpBuilder &builder, Location loc,
+                           Value exponent) const;
+
+  /// Loads two or four words of data that is read once, as a vector of i32.
+  /// `pointer` points to global memory and is aligned to the size of the load.
+  /// By default, a vector load.
+  virtual Value createStreamingLoad(OpBuilder &builder, Location loc,
+                                    Value pointer, int64_t words) const;
+};
+
+/// Returns the instructions of the backend of the module into which the builder
+/// inserts. Returns the defaults if the module has no target, or if its target
+/// is not a GPU.
+const GpuInstructions &getGpuInstructions(OpBuilder &builder);
+
+} // namespace mlir::ark
+
+#endif // ARK_LIB_BACKEND_GPUINSTRUCTIONS_H
