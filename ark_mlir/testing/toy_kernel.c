@@ -184,39 +184,39 @@ static int32_t iterate(const ArkContext *c, int64_t lane) {
   return 0;
 }
 
-// Waits for a ring. Returns true after one. With a record of the host in the doorbell, lane 0 alone
-// polls it and forwards the ring, as lanes of a GPU do.
-static int await_ring(const ArkContext *c, int64_t lane, uint64_t ring) {
+// Waits until the host starts run number `run`. Returns true if the run starts. With a record of
+// the host in the doorbell, lane 0 alone polls it and forwards the number, as lanes of a GPU do.
+static int await_run(const ArkContext *c, int64_t lane, uint64_t run) {
   const uint64_t *host = (const uint64_t *)c->doorbell[16];
   uint64_t start = now();
   for (;; sched_yield()) {
     if (host && !lane) {
-      int rung = __atomic_load_n(host, __ATOMIC_ACQUIRE) >= ring;
-      if (rung || aborted(c) || now() - start > c->timeout) {
-        __atomic_store_n(&c->doorbell[0], rung ? ring : UINT64_MAX, __ATOMIC_RELEASE);
-        return rung;
+      int starts = __atomic_load_n(host, __ATOMIC_ACQUIRE) >= run;
+      if (starts || aborted(c) || now() - start > c->timeout) {
+        __atomic_store_n(&c->doorbell[0], starts ? run : UINT64_MAX, __ATOMIC_RELEASE);
+        return starts;
       }
       continue;
     }
     uint64_t passed = __atomic_load_n(&c->doorbell[0], __ATOMIC_ACQUIRE);
     if (passed == UINT64_MAX || (!host && aborted(c)))
       return 0;
-    if (passed >= ring)
+    if (passed >= run)
       return 1;
   }
 }
 
-static void answer(const ArkContext *c, int64_t lane, uint64_t ring) {
+static void answer(const ArkContext *c, int64_t lane, uint64_t run) {
   uint64_t *host = (uint64_t *)c->doorbell[16];
   __atomic_fetch_add(&c->doorbell[8], 1, __ATOMIC_RELEASE);
   if (!host || lane)
     return;
-  while (__atomic_load_n(&c->doorbell[8], __ATOMIC_ACQUIRE) < ring * c->doorbell[17]) {
+  while (__atomic_load_n(&c->doorbell[8], __ATOMIC_ACQUIRE) < run * c->doorbell[17]) {
     if (aborted(c))
       return;
     sched_yield();
   }
-  __atomic_store_n(&host[8], ring, __ATOMIC_RELEASE);
+  __atomic_store_n(&host[8], run, __ATOMIC_RELEASE);
 }
 
 int32_t ark_kernel(const ArkContext *c, int64_t lane) {
@@ -225,11 +225,11 @@ int32_t ark_kernel(const ArkContext *c, int64_t lane) {
   meet_ranks(c, lane);
   if (!c->doorbell)
     return iterate(c, lane);
-  for (uint64_t ring = 1; await_ring(c, lane, ring) && c->iterations; ring++) {
+  for (uint64_t run = 1; await_run(c, lane, run) && c->iterations; run++) {
     int32_t code = iterate(c, lane);
     if (code)
       return code;
-    answer(c, lane, ring);
+    answer(c, lane, run);
   }
   return 0;
 }

@@ -1,7 +1,7 @@
 // Resident kernel: stays on the GPU between runs.
 //
-// All threads of a CTA wait for a ring of the doorbell together, and then execute a run
-// (@ark_kernel of GpuKernel.mlir). docs/bundle.md describes the doorbell.
+// All threads of a CTA wait at the doorbell together, and then execute a run (@ark_kernel of
+// GpuKernel.mlir). docs/bundle.md describes the doorbell.
 
 func.func private @ark_add_release(%word: !llvm.ptr)
 func.func private @ark_any(%predicate: i1) -> i1
@@ -21,7 +21,7 @@ func.func private @ark_store_host(%word: !llvm.ptr, %value: i64)
 func.func private @ark_store_release(%word: !llvm.ptr, %value: i64)
 
 // Entry of a CTA. Without a doorbell in the context, executes one run. With a doorbell, executes
-// one run per ring. Returns 0, or the code of the abort.
+// one run each time the host rings. Returns 0, or the code of the abort.
 func.func private @ark_resident_loop(%context: !llvm.ptr, %lane: i64) -> i32 {
   %one = arith.constant 1 : i64
   %zero = arith.constant 0 : i64
@@ -33,10 +33,10 @@ func.func private @ark_resident_loop(%context: !llvm.ptr, %lane: i64) -> i32 {
   %stays = llvm.icmp "ne" %doorbell, %null : !llvm.ptr
   cf.cond_br %stays, ^await(%doorbell, %one : !llvm.ptr, i64), ^run
 
-^await(%same_doorbell: !llvm.ptr, %ring: i64):
-  %rung = func.call @ark_await_doorbell(%context, %same_doorbell, %ring)
+^await(%same_doorbell: !llvm.ptr, %run: i64):
+  %starts_now = func.call @ark_await_doorbell(%context, %same_doorbell, %run)
       : (!llvm.ptr, !llvm.ptr, i64) -> i1
-  cf.cond_br %rung, ^look, ^finish(%good : i32)
+  cf.cond_br %starts_now, ^look, ^finish(%good : i32)
 
 ^look:
   %iterations_field = llvm.getelementptr %context[kIterations] : (!llvm.ptr) -> !llvm.ptr, i64
@@ -60,10 +60,9 @@ func.func private @ark_resident_loop(%context: !llvm.ptr, %lane: i64) -> i32 {
   cf.cond_br %any_failed, ^finish(%code : i32), ^acknowledge
 
 ^acknowledge:
-  // No lane proceeds past the next ring of the doorbell before all lanes have acknowledged this
-  // ring.
+  // No lane begins the next run before all lanes have acknowledged this run.
   %number = func.call @ark_load_relaxed(%doorbell_again) : (!llvm.ptr) -> i64
-  func.call @ark_acknowledge_ring(%context, %doorbell_again, %number)
+  func.call @ark_acknowledge_run(%context, %doorbell_again, %number)
       : (!llvm.ptr, !llvm.ptr, i64) -> ()
   %next = arith.addi %number, %one : i64
   cf.br ^await(%doorbell_again, %next : !llvm.ptr, i64)
@@ -93,12 +92,12 @@ func.func private @ark_notify_start(%context: !llvm.ptr, %lane: i64) {
   return
 }
 
-// Waits for ring number `ring`. Returns true in all threads if the ring came. Only lane 0 polls the
-// host's memory, and it passes the result to the other lanes. After the timeout of a wait, lane 0
-// tells all lanes to leave, so that other work on the GPU does not wait forever for a host that
-// does not ring. One lane decides this for all lanes.
+// Waits until the host starts run number `run`. Returns true in all threads if the run starts. Only
+// lane 0 polls the host's memory, and it passes the result to the other lanes. After the timeout of
+// a wait, lane 0 tells all lanes to leave, so that other work on the GPU does not wait forever for
+// a host that does not ring. One lane decides this for all lanes.
 func.func private @ark_await_doorbell(%context: !llvm.ptr, %doorbell: !llvm.ptr,
-                                  %ring: i64) -> i1 {
+                                  %run: i64) -> i1 {
   %zero = arith.constant 0 : i64
   %leave = arith.constant kDoorbellLeave : i64
   %yes = arith.constant true
@@ -122,9 +121,9 @@ func.func private @ark_await_doorbell(%context: !llvm.ptr, %doorbell: !llvm.ptr,
   cf.br ^poll_host
 
 ^poll_host:
-  %rings = func.call @ark_load_host(%host) : (!llvm.ptr) -> i64
-  %rung = arith.cmpi uge, %rings, %ring : i64
-  cf.cond_br %rung, ^pass(%ring, %yes : i64, i1), ^look
+  %started = func.call @ark_load_host(%host) : (!llvm.ptr) -> i64
+  %starts_now = arith.cmpi uge, %started, %run : i64
+  cf.cond_br %starts_now, ^pass(%run, %yes : i64, i1), ^look
 
 ^look:
   func.call @ark_back_off() : () -> ()
@@ -148,7 +147,7 @@ func.func private @ark_await_doorbell(%context: !llvm.ptr, %doorbell: !llvm.ptr,
   cf.cond_br %leaves, ^join(%no : i1), ^compare
 
 ^compare:
-  %came = arith.cmpi uge, %passed, %ring : i64
+  %came = arith.cmpi uge, %passed, %run : i64
   cf.cond_br %came, ^join(%yes : i1), ^again
 
 ^again:
@@ -162,7 +161,7 @@ func.func private @ark_await_doorbell(%context: !llvm.ptr, %doorbell: !llvm.ptr,
 
 // Announces that the lane reads no more data of a run. When all lanes have announced this, lane 0
 // tells the host.
-func.func private @ark_acknowledge_ring(%context: !llvm.ptr, %doorbell: !llvm.ptr, %ring: i64) {
+func.func private @ark_acknowledge_run(%context: !llvm.ptr, %doorbell: !llvm.ptr, %run: i64) {
   %zero = arith.constant 0 : i64
   func.call @ark_cta_barrier() : () -> ()
   %leads = func.call @ark_is_leader_again() : () -> i1
@@ -182,7 +181,7 @@ func.func private @ark_acknowledge_ring(%context: !llvm.ptr, %doorbell: !llvm.pt
   %host = llvm.load %host_field : !llvm.ptr -> !llvm.ptr
   %lanes_field = llvm.getelementptr %doorbell[kDoorbellLanes] : (!llvm.ptr) -> !llvm.ptr, i64
   %lanes = llvm.load %lanes_field : !llvm.ptr -> i64
-  %wanted = arith.muli %ring, %lanes : i64
+  %wanted = arith.muli %run, %lanes : i64
   cf.br ^poll
 
 ^poll:
@@ -190,7 +189,7 @@ func.func private @ark_acknowledge_ring(%context: !llvm.ptr, %doorbell: !llvm.pt
   %all = arith.cmpi uge, %seen, %wanted : i64
   cf.cond_br %all, ^tell, ^look
 
-// A lane that has aborted acknowledges no ring.
+// A lane that has aborted acknowledges no run.
 ^look:
   func.call @ark_back_off() : () -> ()
   %abort = func.call @ark_load_relaxed(%report) : (!llvm.ptr) -> i64
@@ -199,7 +198,7 @@ func.func private @ark_acknowledge_ring(%context: !llvm.ptr, %doorbell: !llvm.pt
 
 ^tell:
   %host_answers = llvm.getelementptr %host[kDoorbellAnswers] : (!llvm.ptr) -> !llvm.ptr, i64
-  func.call @ark_store_host(%host_answers, %ring) : (!llvm.ptr, i64) -> ()
+  func.call @ark_store_host(%host_answers, %run) : (!llvm.ptr, i64) -> ()
   cf.br ^finish
 
 ^finish:

@@ -310,11 +310,11 @@ class CudaDriver:
             resident.wait_for(self._done)
 
         def again() -> bool:
-            """Rings again if the kernel ended before it saw the ring; returns True in that case.
+            """Rings again, and returns True, if the kernel ended before it saw that the host rang.
 
             Such a kernel waited at the doorbell for longer than its limit, and reports no error.
             """
-            if not resident.missed_ring:
+            if not resident.missed_run:
                 return False
             download()
             if not record.results().good:

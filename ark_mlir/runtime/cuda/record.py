@@ -149,7 +149,7 @@ class LaunchRecord:
     ) -> None:
         """Sets the fields of one run, and zeroes report, status and codes.
 
-        With a doorbell, the launched kernel waits for a ring.
+        With a doorbell, the launched kernel waits until the host rings.
         """
         context = self._context
         context[_EPOCH] = epoch

@@ -42,12 +42,12 @@ class _HostWords:
 
 
 class CudaResident:
-    """A resident kernel from its first ring to its end.
+    """A resident kernel from its first run to its end.
 
-    Lane 0 polls words in pinned memory of the host, forwards a ring to the other lanes through
-    words on the device, and answers for all lanes. If no ring comes for as long as a wait may last,
-    the kernel ends, and the next ring launches it again, so that it never occupies the GPU for a
-    host that does not ring.
+    Lane 0 polls words in pinned memory of the host, forwards the number of the run to the other
+    lanes through words on the device, and answers for all lanes. If the host does not ring for as
+    long as a wait may last, the kernel ends, and the next run launches the kernel again. So it
+    never occupies the GPU for a host that does not ring.
 
     Args:
         api: the driver API.
@@ -118,8 +118,8 @@ class CudaResident:
         self._api.call("cuEventRecord", self._ended, self._stream)
 
     @property
-    def missed_ring(self) -> bool:
-        """True if the kernel ended before it saw the ring.
+    def missed_run(self) -> bool:
+        """True if the kernel ended before it saw that the host rang.
 
         Always False for old bundles for GPUs without doorbells: their kernel runs once and ends.
         """
@@ -128,7 +128,7 @@ class CudaResident:
 
     @property
     def answered(self) -> bool:
-        """True if all lanes have completed the run of the last ring."""
+        """True if all lanes have completed the last run."""
         return self._doorbell.answered
 
     def wait_for(self, event: object, seconds: float = float("inf")) -> None:
@@ -144,7 +144,7 @@ class CudaResident:
 
         Args:
             again: called if the kernel ended without an answer; returns True if the kernel ended
-                before it saw the ring, so that it was launched again.
+                before it saw that the host rang, so that it was launched again.
             poll: called repeatedly in a long wait; may raise an error.
         """
         start = time.monotonic()

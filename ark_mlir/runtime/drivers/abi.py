@@ -74,12 +74,12 @@ REPORT_WORDS = 8
 # The word of the report that the host sets before a launch, and the kernel clears when it begins.
 REPORT_QUEUED = 7
 STATUS_WORDS = 4
-# Indices of the doorbell's words. Rings and answers are in separate cache lines. The doorbell of a
-# GPU also has the address of the host's words and the number of lanes.
+# Indices of the doorbell's words. The counters of started runs and of answers are in separate cache
+# lines. The doorbell of a GPU also has the address of the host's words and the number of lanes.
 DOORBELL_RINGS = 0
 DOORBELL_ANSWERS = 8
 DOORBELL_HOST = 16
 DOORBELL_LANES = 17
 DOORBELL_WORDS = 24
-# The value of the word of rings by which lane 0 makes the other lanes leave the kernel.
+# The value of the counter of started runs by which lane 0 makes the other lanes leave the kernel.
 DOORBELL_LEAVE = (1 << 64) - 1

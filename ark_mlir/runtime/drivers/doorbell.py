@@ -24,9 +24,9 @@ _MAX_SLEEP_SECONDS = 0.001
 
 
 class Doorbell:
-    """Two counters in separate cache lines: the rings of the host and the answers of the lanes.
+    """Two counters in separate cache lines: of started runs, and of answers of the lanes.
 
-    Every lane answers every ring once, when its part of the run is done and it no longer reads the
+    Every lane answers every run once, when its part of the run is done and it no longer reads the
     arguments of the run.
 
     Args:
@@ -43,9 +43,9 @@ class Doorbell:
         self._fence = threading.Lock()
 
     def ring(self) -> None:
-        """Starts the next run; lanes that see the ring also see all earlier writes of the host."""
+        """Starts the next run; lanes that see it also see all earlier writes of the host."""
         # Python has no atomics. The release of a lock orders the writes before it, and the
-        # following acquire orders the write of the ring after it.
+        # following acquire orders the write of the counter after it.
         with self._fence:
             pass
         with self._fence:
@@ -53,7 +53,7 @@ class Doorbell:
 
     @property
     def answered(self) -> bool:
-        """True if every lane has answered every ring."""
+        """True if every lane has answered every run."""
         answers = int(self._words[abi.DOORBELL_ANSWERS])
         return answers == int(self._words[abi.DOORBELL_RINGS]) * self._lanes
 

@@ -28,7 +28,8 @@ func.func private @ark_back_off(%waited: i64, %most: i64)
 //===----------------------------------------------------------------------===//
 
 // Entry of a lane. Without a doorbell in the context, executes one run. With a doorbell, executes
-// one run per ring until a ring requests zero iterations. Returns 0, or the code of the abort.
+// one run each time the host rings, until the host requests zero iterations. Returns 0, or the code
+// of the abort.
 func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   %zero = arith.constant 0 : i64
   %one = arith.constant 1 : i64
@@ -44,9 +45,9 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   cf.br ^finish(%only_code : i32)
 
 ^await(%run: i64):
-  %rung = func.call @ark_await_doorbell(%context, %doorbell, %run)
+  %starts_now = func.call @ark_await_doorbell(%context, %doorbell, %run)
       : (!llvm.ptr, !llvm.ptr, i64) -> i1
-  cf.cond_br %rung, ^look, ^finish(%good : i32)
+  cf.cond_br %starts_now, ^look, ^finish(%good : i32)
 
 ^look:
   %iterations_field = llvm.getelementptr %context[kIterations] : (!llvm.ptr) -> !llvm.ptr, i64
@@ -70,8 +71,8 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   return %result : i32
 }
 
-// Waits without a timeout for ring number `run` of the doorbell. Returns true after the ring, and
-// false after an abort.
+// Waits without a timeout until the host starts run number `run`. Returns true if the run starts,
+// and false after an abort.
 func.func private @ark_await_doorbell(%context: !llvm.ptr, %doorbell: !llvm.ptr, %run: i64) -> i1 {
   %zero = arith.constant 0 : i64
   %one = arith.constant 1 : i64
@@ -85,9 +86,9 @@ func.func private @ark_await_doorbell(%context: !llvm.ptr, %doorbell: !llvm.ptr,
   cf.br ^poll(%zero : i64)
 
 ^poll(%count: i64):
-  %rings = llvm.load %doorbell atomic acquire {alignment = 8 : i64} : !llvm.ptr -> i64
-  %rung = arith.cmpi uge, %rings, %run : i64
-  cf.cond_br %rung, ^finish(%yes : i1), ^abort
+  %started = llvm.load %doorbell atomic acquire {alignment = 8 : i64} : !llvm.ptr -> i64
+  %starts_now = arith.cmpi uge, %started, %run : i64
+  cf.cond_br %starts_now, ^finish(%yes : i1), ^abort
 
 ^abort:
   %abort = llvm.load %report atomic monotonic {alignment = 8 : i64} : !llvm.ptr -> i64

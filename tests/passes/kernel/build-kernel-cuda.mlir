@@ -13,7 +13,7 @@
 // CHECK: call @ark_kernel
 // CHECK-NOT: call @ark_kernel
 // CHECK: call @ark_any
-// CHECK: call @ark_acknowledge_ring
+// CHECK: call @ark_acknowledge_run
 // One thread of the kernel announces the start by one store, for which no thread waits.
 // CHECK-LABEL: func.func private @ark_notify_start
 // CHECK: %[[REPORT:.+]] = llvm.load
@@ -30,7 +30,7 @@
 // CHECK: call @ark_store_release
 // CHECK: call @ark_load_acquire
 // CHECK: call @ark_any
-// CHECK-LABEL: func.func private @ark_acknowledge_ring
+// CHECK-LABEL: func.func private @ark_acknowledge_run
 // CHECK: call @ark_cta_barrier
 // CHECK: call @ark_add_release
 // CHECK: call @ark_store_host

@@ -9,6 +9,6 @@
 // CHECK-LABEL: func.func private @ark_await_doorbell(
 // CHECK: arith.constant -1 : i64
 // CHECK: llvm.getelementptr %arg1[16]
-// CHECK-LABEL: func.func private @ark_acknowledge_ring(
+// CHECK-LABEL: func.func private @ark_acknowledge_run(
 // CHECK: llvm.getelementptr %arg1[8]
 // CHECK: llvm.getelementptr %arg1[17]
