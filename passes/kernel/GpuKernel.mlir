@@ -5,7 +5,7 @@
 // backend, which defines the primitives that this text only declares. KernelAbi.def defines the
 // constants, such as kReport; docs/bundle.md describes the records.
 
-// Hooks. Each is empty unless a pass of the target stage makes it call one function.
+// Callbacks. Each is empty unless a pass of the target stage makes it call one function.
 //
 // Called by all threads, in this order, when a lane begins to execute `iterations` iterations.
 func.func private @ark_begin_tensor_maps(%context: !llvm.ptr, %lane: i64, %iterations: i64) {
@@ -44,8 +44,8 @@ func.func private @ark_prefetch_ahead(%context: !llvm.ptr, %last: i64, %left: i6
   return
 }
 
-// Hooks of bodies that poll for task packets. All threads call the first hook before a barrier when
-// an iteration begins, and the second hook when a work item begins.
+// Callbacks of bodies that poll for task packets. All threads call the first one before a barrier
+// when an iteration begins, and the second one when a work item begins.
 func.func private @ark_begin_iteration(%epoch: i32) {
   return
 }

@@ -1,5 +1,5 @@
 // Semaphores of a lane on a GPU, and the report of hangs. The dispatch loop in GpuKernel.mlir calls
-// these functions; GpuKernel.mlir also describes the hooks around waits.
+// these functions; GpuKernel.mlir also describes the callbacks around waits.
 
 func.func private @ark_begin_wait()
 func.func private @ark_end_wait()

@@ -125,15 +125,15 @@ AttentionTiles::Words AttentionTiles::round(ArrayRef<Value> exponentials) {
 Value AttentionTiles::roundTerm(MutableArrayRef<Value> exponentials,
                                 bool isLast) {
   Type i32 = builder.getI32Type(), f32 = builder.getF32Type();
-  SmallVector<Value> halves, rounded;
+  SmallVector<Value> narrow, rounded;
   for (Value power : exponentials) {
     if (element.isF16()) {
-      halves.push_back(arith::TruncFOp::create(builder, element, power));
-      rounded.push_back(arith::ExtFOp::create(builder, f32, halves.back()));
+      narrow.push_back(arith::TruncFOp::create(builder, element, power));
+      rounded.push_back(arith::ExtFOp::create(builder, f32, narrow.back()));
     } else {
-      halves.push_back(arith::BitcastOp::create(builder, i32, power));
+      narrow.push_back(arith::BitcastOp::create(builder, i32, power));
       Value high =
-          arith::AndIOp::create(builder, halves.back(), word(0xffff0000));
+          arith::AndIOp::create(builder, narrow.back(), word(0xffff0000));
       rounded.push_back(arith::BitcastOp::create(builder, f32, high));
     }
   }
@@ -141,9 +141,9 @@ Value AttentionTiles::roundTerm(MutableArrayRef<Value> exponentials,
     if (!isLast)
       power = arith::SubFOp::create(builder, power, of);
   if (!element.isF16())
-    return joinHigh(halves[0], halves[1]);
+    return joinHigh(narrow[0], narrow[1]);
   Value pair = vector::FromElementsOp::create(
-      builder, VectorType::get({2}, element), halves);
+      builder, VectorType::get({2}, element), narrow);
   return LLVM::BitcastOp::create(builder, i32, pair);
 }
 

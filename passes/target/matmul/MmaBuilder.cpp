@@ -374,10 +374,11 @@ void MmaBuilder::accumulateOverN() {
 
 /// Stores an accumulator to the temporary, which has padded extents, or adds it
 /// to an element of the result if that element exists.
-void MmaBuilder::store(Value sum, const MatmulTile &product, Value buffer,
-                       Value m, Value n) {
+void MmaBuilder::store(Value accumulator, const MatmulTile &product,
+                       Value buffer, Value m, Value n) {
   if (buffer != product.out) {
-    memref::StoreOp::create(builder, sum, buffer, ValueRange{part, m, n});
+    memref::StoreOp::create(builder, accumulator, buffer,
+                            ValueRange{part, m, n});
     return;
   }
   Value isThere;
@@ -393,7 +394,8 @@ void MmaBuilder::store(Value sum, const MatmulTile &product, Value buffer,
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPoint(branch.thenBlock()->getTerminator());
   Value old = memref::LoadOp::create(builder, buffer, ValueRange{m, n});
-  memref::StoreOp::create(builder, arith::AddFOp::create(builder, old, sum),
+  memref::StoreOp::create(builder,
+                          arith::AddFOp::create(builder, old, accumulator),
                           buffer, ValueRange{m, n});
 }
 
@@ -412,15 +414,15 @@ void MmaBuilder::store(ArrayRef<Value> accumulators, Value iteration) {
   for (auto [product, buffer] : llvm::zip(products, buffers))
     for (int64_t unit = 0; unit < shape.units; ++unit)
       for (int64_t block = 0; block < shape.blocks; ++block) {
-        SmallVector<Value> sums(accumulators.take_front(numAccumulators));
+        SmallVector<Value> combined(accumulators.take_front(numAccumulators));
         for (int64_t i = 0; chains == 2 && i < numAccumulators; ++i)
-          sums[i] = arith::AddFOp::create(builder, sums[i],
-                                          accumulators[numAccumulators + i]);
+          combined[i] = arith::AddFOp::create(
+              builder, combined[i], accumulators[numAccumulators + i]);
         accumulators = accumulators.drop_front(numAccumulators * chains);
-        for (auto [i, sum] : llvm::enumerate(sums)) {
+        for (auto [i, accumulator] : llvm::enumerate(combined)) {
           auto [column, down] = acc.getOffset(i);
           if (column < product.getLoads() * product.getColumnsPerLoad())
-            store(sum, product, buffer,
+            store(accumulator, product, buffer,
                   add(threadRow, block * shape.unitRows + down),
                   add(threadColumn, unit * shape.unitColumns + column));
         }

@@ -56,8 +56,8 @@ private:
   SmallVector<Value> getWords(Value loaded, int64_t step, Value operand);
   void createMma(ArrayRef<Value> columns, ArrayRef<Value> rows,
                  MutableArrayRef<Value> accumulators);
-  void store(Value sum, const MatmulTile &product, Value buffer, Value m,
-             Value n);
+  void store(Value accumulator, const MatmulTile &product, Value buffer,
+             Value m, Value n);
   void multiply(ArrayRef<Value> columns, ArrayRef<Value> rows,
                 SmallVectorImpl<Value> &accumulators);
   void multiplySlice(const Slice &slice, Value k,

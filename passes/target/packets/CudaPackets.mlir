@@ -177,7 +177,7 @@ func.func private @ark_packets_check_abort(%tries: i32, %begin: i64, %seen: i32)
   return %gives_up : i1
 }
 
-// Hook, called by the first thread of a warp whenever the warp polls.
+// Callback, called by the first thread of a warp whenever the warp polls.
 func.func private @ark_poll() {
   return
 }

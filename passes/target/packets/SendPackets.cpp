@@ -116,10 +116,10 @@ private:
 void SendPacketsPass::complete() {
   ModuleOp module = getOperation();
   KernelTemplate kernelTemplate(module);
-  kernelTemplate.addCallback("ark_begin_packets", "ark_packets_begin");
-  kernelTemplate.addCallback("ark_begin_iteration", "ark_packets_iteration");
-  kernelTemplate.addCallback("ark_begin_work_item",
-                             "ark_packets_begin_work_item");
+  kernelTemplate.setCallee("ark_begin_packets", "ark_packets_begin");
+  kernelTemplate.setCallee("ark_begin_iteration", "ark_packets_iteration");
+  kernelTemplate.setCallee("ark_begin_work_item",
+                           "ark_packets_begin_work_item");
   for (auto kernel : module.getOps<KernelOp>()) {
     int64_t begin = llvm::alignTo(getSharedBytes(kernel), kSharedAlignment);
     kernelTemplate.defineAddress("ark_packet_state", getSharedMemory(module),

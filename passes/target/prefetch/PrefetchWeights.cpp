@@ -175,8 +175,7 @@ void PrefetchWeightsPass::prefetchDuringWaits(
   for (const auto &entry : prefetches)
     symbols.insert(entry.second);
   KernelTemplate kernelTemplate(module);
-  kernelTemplate.addCallback("ark_prefetch_ahead",
-                             "ark_prefetch_next_work_item");
+  kernelTemplate.setCallee("ark_prefetch_ahead", "ark_prefetch_next_work_item");
   if (kernelTemplate.failed())
     signalPassFailure();
 }

@@ -48,16 +48,16 @@ void KernelTemplate::defineAddress(StringRef name, LLVM::GlobalOp global,
   func::ReturnOp::create(builder, address);
 }
 
-void KernelTemplate::addCallback(StringRef hook, StringRef callee) {
-  func::FuncOp function = lookUp(hook);
+void KernelTemplate::setCallee(StringRef callback, StringRef callee) {
+  func::FuncOp function = lookUp(callback);
   if (!function || function.isExternal())
-    return report(hook, "is missing");
+    return report(callback, "is missing");
   if (!lookUp(callee))
     return report(callee, "is missing");
-  // Each hook has at most one callback, so that only the kernel text orders
-  // callbacks.
+  // Each callback has at most one callee, so that only the kernel text orders
+  // callees.
   if (!llvm::hasSingleElement(function.getBody().front()))
-    return report(hook, "has more than one callback");
+    return report(callback, "has more than one callee");
   builder.setInsertionPointToStart(&function.getBody().front());
   func::CallOp::create(builder, callee, TypeRange(), function.getArguments());
 }

@@ -24,8 +24,8 @@ public:
   /// Defines the function `name` to return the address of byte `offset` of a
   /// global.
   void defineAddress(StringRef name, LLVM::GlobalOp global, int64_t offset);
-  /// Makes the empty function `hook` call `callee` with its own arguments.
-  void addCallback(StringRef hook, StringRef callee);
+  /// Makes the empty function `callback` call `callee` with its own arguments.
+  void setCallee(StringRef callback, StringRef callee);
   bool failed() const { return hasFailed; }
 
 private:

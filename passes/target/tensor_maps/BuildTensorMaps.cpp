@@ -158,6 +158,6 @@ LogicalResult BuildTensorMapsPass::complete(KernelOp kernel,
   kernelTemplate.defineConstant("ark_tensor_map_count", tables.count);
   kernelTemplate.defineConstant("ark_tensor_map_warps",
                                 threads / abi::kCudaWarpSize);
-  kernelTemplate.addCallback("ark_begin_tensor_maps", "ark_make_tensor_maps");
+  kernelTemplate.setCallee("ark_begin_tensor_maps", "ark_make_tensor_maps");
   return failure(kernelTemplate.failed());
 }

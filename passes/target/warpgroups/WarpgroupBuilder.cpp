@@ -147,15 +147,15 @@ void WarpgroupBuilder::startStage(Value offset,
       Value begin = getBegin(leftMajor, leftTerm);
       Value a = move(left, begin);
       bool isSame = isPlain && leftTerm == rightTerm;
-      for (auto [product, right, sum] :
+      for (auto [product, right, accumulator] :
            llvm::zip(products, rights, accumulators)) {
         Value b = move(right, isSame ? begin
                                      : getBegin(product.rightMajor, rightTerm));
-        sum = instruction
-                  ->multiply(
-                      builder, element, a, b, sum,
-                      {leftMajor == Major::MN, product.rightMajor == Major::MN})
-                  .front();
+        accumulator = instruction
+                          ->multiply(builder, element, a, b, accumulator,
+                                     {leftMajor == Major::MN,
+                                      product.rightMajor == Major::MN})
+                          .front();
       }
     }
   NVVM::WgmmaGroupSyncAlignedOp::create(builder);
@@ -213,6 +213,6 @@ void WarpgroupBuilder::build(ValueRange accumulators) {
     auto branch = scf::IfOp::create(builder, isOwner, /*withElseRegion=*/false);
     builder.setInsertionPoint(branch.thenBlock()->getTerminator());
   }
-  for (auto [product, sums] : llvm::enumerate(products))
-    store(sums, product, accumulators[product]);
+  for (auto [product, values] : llvm::enumerate(products))
+    store(values, product, accumulators[product]);
 }

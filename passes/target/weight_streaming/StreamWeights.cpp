@@ -396,13 +396,13 @@ void StreamWeightsPass::complete(const RingLayout &layout,
                                 areShort ? 0 : layout.depth);
   kernelTemplate.defineConstant("ark_stream_polls", polls(module));
   if (polls(module))
-    kernelTemplate.addCallback("ark_end_work_item", "ark_stream_end_work_item");
-  kernelTemplate.addCallback("ark_begin_stream", "ark_stream_begin");
-  kernelTemplate.addCallback("ark_end_stream", "ark_stream_end");
-  kernelTemplate.addCallback("ark_begin_wait", "ark_stream_before_wait");
-  kernelTemplate.addCallback("ark_end_wait", "ark_stream_after_wait");
-  kernelTemplate.addCallback("ark_idle", "ark_stream_during_wait");
-  kernelTemplate.addCallback("ark_poll", "ark_stream_poll");
+    kernelTemplate.setCallee("ark_end_work_item", "ark_stream_end_work_item");
+  kernelTemplate.setCallee("ark_begin_stream", "ark_stream_begin");
+  kernelTemplate.setCallee("ark_end_stream", "ark_stream_end");
+  kernelTemplate.setCallee("ark_begin_wait", "ark_stream_before_wait");
+  kernelTemplate.setCallee("ark_end_wait", "ark_stream_after_wait");
+  kernelTemplate.setCallee("ark_idle", "ark_stream_during_wait");
+  kernelTemplate.setCallee("ark_poll", "ark_stream_poll");
   if (kernelTemplate.failed())
     signalPassFailure();
 }

@@ -1,7 +1,7 @@
 // RUN: ark-opt %s --ark-test-kernel-texts=files=%S/../../../passes/kernel/GpuKernel.mlir | FileCheck %s
 
-// The text has the order of the hooks at the start of a lane. The scratch space of tensor maps may overlap
-// the state of packets, so the hook of tensor maps comes first.
+// The text has the order of the callbacks at the start of a lane. The scratch space of tensor maps may overlap
+// the state of packets, so the callback of tensor maps comes first.
 // CHECK-LABEL: func.func @ark_kernel(
 // CHECK: llvm.getelementptr %{{.+}}[7]
 // CHECK: llvm.getelementptr %{{.+}}[8]

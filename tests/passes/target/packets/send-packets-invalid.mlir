@@ -59,8 +59,8 @@ func.func private @other(memref<16xi32>)
 
 // -----
 
-// A hook calls one function: the text of the kernel has the order of hooks.
-// expected-error @below {{function '@ark_begin_packets' of the kernel has more than one callback}}
+// A callback has one callee: the text of the kernel has the order of callbacks.
+// expected-error @below {{function '@ark_begin_packets' of the kernel has more than one callee}}
 module {
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 1 : i64}], buffers = [], tasks = [],

@@ -54,7 +54,7 @@ func.func private @ark_send_packet(%word: !llvm.ptr, %packet: i32)
 
 // -----
 
-// Without packets the dispatch loop gets no hook.
+// Without packets no callback of the dispatch loop has a callee.
 // CHECK-LABEL: func.func private @body(
 // CHECK: memref.store
 // CHECK: func.func private @ark_begin_packets(
