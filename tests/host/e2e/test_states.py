@@ -118,7 +118,7 @@ def test_the_state_itself_shows_later_updates() -> None:
 def test_a_view_of_a_state_cannot_be_updated() -> None:
     with ark.Program("view"):
         s = ark.state("s", (4,), ark.fp32)
-        with pytest.raises(ark.InvalidUsageError, match="which .slice. is not"):
+        with pytest.raises(ark.InvalidUsageError, match=r"which .slice. is not"):
             ark.update(s[:], ark.full((4,), 5.0), (0,))
         ark.output("y", s + 0)
 
