@@ -44,31 +44,35 @@ static bool isLargeExchange(const SchedulerInput &input, unsigned task) {
          cost.bytesWritten / double(input.target.getBandwidth());
 }
 
-bool ark::canOverlapExchange(const SchedulerInput &input) {
+/// Returns the SMs of the rank of a task.
+static Interval getSmsOfRank(const SchedulerInput &input, unsigned task) {
+  ProgramOp program = input.program;
+  int64_t sms = input.target.getSms() / program.getNumRanks();
+  int64_t rank = getRank(TaskOp(input.dependences.getTask(task)));
+  return {rank * sms, (rank + 1) * sms};
+}
+
+bool ark::hasPinnedExchange(const SchedulerInput &input) {
   ProgramOp program = input.program;
   if (program.getNumRanks() == 1)
     return false;
-  double exchange = 0, computation = 0;
-  for (unsigned task = 0; task < input.dependences.getTasks().size(); ++task)
-    (isLargeExchange(input, task) ? exchange : computation) +=
-        input.costs.getTaskNs(task);
-  return exchange > 0 && computation > exchange;
+  int64_t tasks = input.dependences.getTasks().size();
+  return llvm::any_of(llvm::seq<unsigned>(0, tasks), [&](unsigned task) {
+    return input.placement.pins[task].sms != getSmsOfRank(input, task) &&
+           isLargeExchange(input, task);
+  });
 }
 
 /// Reserves the first `sms` SMs of each rank for large exchanges. A plan that
 /// names SMs stays as it is.
 static void reserveSms(const SchedulerInput &input, int64_t sms,
                        Placement &placement) {
-  ProgramOp program = input.program;
-  int64_t ofRank = input.target.getSms() / program.getNumRanks();
-  if (ofRank < 2 * sms)
-    return;
   for (auto [task, pin] : llvm::enumerate(placement.pins)) {
-    int64_t first = getRank(TaskOp(input.dependences.getTask(task))) * ofRank;
-    if (pin.sms != Interval(first, first + ofRank))
+    Interval all = getSmsOfRank(input, task);
+    if (pin.sms != all || all.second - all.first < 2 * sms)
       continue;
     if (isLargeExchange(input, task))
-      pin.preferred = {first, first + sms};
+      pin.preferred = {all.first, all.first + sms};
     else
       pin.sms.first += sms;
   }

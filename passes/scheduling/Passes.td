@@ -21,7 +21,7 @@ def SchedulePass : Ark_SchedulerPass<"ark-schedule"> {
     `scheduler` selects the algorithm; an unknown name is an error that lists the known ones:
 
     - `auto`, the default: the schedule of `list`, `round-robin` and `rounds` with the shortest
-      predicted time; also that of `overlap` if ranks exchange tensors of 4 MiB or more.
+      predicted time; also that of `overlap` if a plan limits the SMs of an exchange of 4 MiB or more.
     - `list`: critical tasks first, each on the lanes and at the time with the earliest end (see
       `ark-schedule-list`).
     - `round-robin`: every task divided among all SMs (see `ark-schedule-round-robin`).

@@ -128,10 +128,8 @@ ScheduleOp emitSchedule(OpBuilder &builder, StringRef scheduler,
                         const SchedulerInput &input,
                         const ScheduledLanes &lanes);
 
-/// Returns true if ranks exchange large tensors, and compute for longer than
-/// that, so that a few SMs of each rank may execute the exchange beside the
-/// computations.
-bool canOverlapExchange(const SchedulerInput &input);
+/// Returns true if a plan limits the SMs of a large exchange between ranks.
+bool hasPinnedExchange(const SchedulerInput &input);
 
 // Each function is defined next to its algorithm.
 const Scheduler &getAloneScheduler();
