@@ -21,14 +21,15 @@ def SchedulePass : Ark_SchedulerPass<"ark-schedule"> {
     `scheduler` selects the algorithm; an unknown name is an error that lists the known ones:
 
     - `auto`, the default: the schedule of `list`, `round-robin` and `rounds` with the shortest
-      predicted time; also that of `overlap` if a plan limits the SMs of an exchange of 4 MiB or more.
+      predicted time; also that of `overlap` if a plan limits the SMs of an exchange of at least
+      4 MiB.
     - `list`: critical tasks first, each on the lanes and at the time with the earliest end (see
       `ark-schedule-list`).
     - `round-robin`: every task divided among all SMs (see `ark-schedule-round-robin`).
     - `rounds`: every task divided, in program order, among the fewest SMs that need as many waves
       as all SMs would. If the numbers of vCTAs match, dependent vCTAs stay on one SM.
-    - `overlap`: for several ranks; `list` with a few SMs of each rank for large exchanges, which then
-      run beside computations. An exchange may use the other SMs as well if it ends earlier.
+    - `overlap`: for several ranks; `list` with a few SMs of each rank for large exchanges, which
+      then run beside computations. An exchange may use the other SMs as well if it ends earlier.
     - `profile`: the schedule of `list` and `round-robin` with the shorter predicted time, based on
       measured costs. The `ark.measured_ns` of a task is the measured time of one of its vCTAs in
       ns; the cost model of all stages uses it.

@@ -12,8 +12,9 @@ def FuseRowOpsPass : Pass<"ark-fuse-row-ops", "::mlir::ModuleOp"> {
     attention, lowers to one loop per op with barriers between the loops. If consecutive ops of a
     vCTA access only their own row, and at least one op reduces the row, this pass lets one warp
     compute all ops for a row. With warps of 32 threads, thread `i` of the warp computes the columns
-    `i`, `i + 32`, and so on. All loads come first. Intermediate values stay in registers unless other ops read them. If an op
-    reads other columns of its row, the warp recomputes the values of these columns.
+    `i`, `i + 32`, and so on. All loads come first. Intermediate values stay in registers unless
+    other ops read them. If an op reads other columns of its row, the warp recomputes the values of
+    these columns.
 
     The pass skips chains with more rows than warps, chains with rows of more than eight columns
     per thread, and blocks that consist of chains only.
