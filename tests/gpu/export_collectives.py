@@ -18,7 +18,7 @@ import numpy as np
 from export_runtime import copy_runtime
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
-from collective_programs import draw_arguments, everything, large
+from collective_programs import chunked, draw_arguments, everything, large
 
 import ark_mlir as ark
 
@@ -36,6 +36,7 @@ def list_cases() -> list[Case]:
             cases += [(everything, size, dtype, algorithm) for dtype in DTYPES]
             if size < 8:
                 cases.append((large, size, ark.bf16, algorithm))
+    cases += [(chunked, size, ark.bf16, "two-shot") for size in (2, 4)]
     return [*cases, (large, 3, ark.fp32, "auto")]
 
 

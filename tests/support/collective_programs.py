@@ -65,6 +65,18 @@ def large(rank: int, size: int, dtype: DType) -> ark.Program:
     return program
 
 
+def chunked(rank: int, size: int, dtype: DType) -> ark.Program:
+    """Returns a program that reduces a tensor of 8 MiB, which two shots exchange in chunks, and a
+    gather of it.
+    """
+    with ark.Program("chunked", rank=rank, world_size=size) as program:
+        x = ark.input("x", ((8 << 20) // (1024 * dtype.itemsize), 1024), dtype)
+        total = ark.all_reduce(x)
+        ark.output("total", total + x)
+        ark.output("gathered", ark.all_gather(ark.reduce_scatter(total, 0), 0) * 0.5)
+    return program
+
+
 def draw(rng: np.random.Generator, program: ark.Program) -> dict[str, Array]:
     return draw_arguments(rng, program.inputs)
 
