@@ -45,7 +45,7 @@ CostModel::CostModel(ProgramOp program, int64_t sms, bool withLinks)
                              /*overhead=*/100, /*gpu=*/GpuAttr());
   auto arenas = program.getBody().getOps<ArenaOp>();
   if (withLinks && ranks > 1 && target.isGpu() && !arenas.empty())
-    partBytes = getBufferBytes((*arenas.begin()).getType()) / ranks;
+    bytesPerRank = getBufferBytes((*arenas.begin()).getType()) / ranks;
   auto tasks = llvm::to_vector(program.getBody().getOps<TaskOp>());
   for (TaskOp task : tasks)
     addTask(task);
@@ -124,13 +124,13 @@ static bool isWeight(TaskOp task, Value operand) {
 /// Returns the bytes that a task writes to the parts of the arena that belong
 /// to other ranks.
 int64_t CostModel::countRemoteBytes(TaskOp task) const {
-  if (partBytes == 0)
+  if (bytesPerRank == 0)
     return 0;
   int64_t bytes = 0;
   for (auto [index, out] : llvm::enumerate(task.getOuts())) {
     FailureOr<BufferView> view = resolveBufferView(out);
     if (succeeded(view) && view->root.getDefiningOp<ArenaOp>() &&
-        view->byteOffset / partBytes != getRank(task))
+        view->byteOffset / bytesPerRank != getRank(task))
       bytes += countTouchedBytes(task, task.getInputs().size() + index) *
                task.getNumVCTAs();
   }
@@ -215,9 +215,9 @@ double CostModel::getWorkItemNs(unsigned task, int64_t begin, int64_t end,
   int64_t count = times[task].count;
   int64_t all = std::min(count, target.getSms() / ranks);
   double ns = getWorkItemNs(task, begin, end);
-  // More than half of the SMs may well be limited by something other than the
-  // bandwidth: a product reads most of its operands from caches.
-  if (ranks == 1 || sms > all / 2)
+  // Bandwidth need not limit a task on more than half of the SMs: a product
+  // reads most of its operands from caches.
+  if (ranks == 1 || count == 0 || sms > all / 2)
     return ns;
   // One factor per task keeps the ratio between clipped vCTAs and others.
   auto getMeanNs = [&](int64_t sms) {

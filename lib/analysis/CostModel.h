@@ -54,9 +54,9 @@ public:
   /// Returns the time of vCTAs [begin, end) of a task on one SM, if all SMs of
   /// the rank execute the task at the same time.
   double getWorkItemNs(unsigned task, int64_t begin, int64_t end) const;
-  /// Returns this time if only `sms` SMs of the rank execute the task. If these
-  /// are at most half of the SMs, and there are several ranks, each SM has a
-  /// larger share of the bandwidth.
+  /// Returns the time of vCTAs [begin, end) of a task on one SM, if `sms` SMs
+  /// of the rank execute the task. At most half of the SMs have a larger share
+  /// of the bandwidth each, if there are several ranks.
   double getWorkItemNs(unsigned task, int64_t begin, int64_t end,
                        int64_t sms) const;
   /// Returns the time of all vCTAs of a task, one after the other.
@@ -92,7 +92,7 @@ private:
   TargetAttr target;
   int64_t ranks;
   /// Bytes of one rank's part of the arena; 0 if no store crosses a link.
-  int64_t partBytes = 0;
+  int64_t bytesPerRank = 0;
   std::vector<TaskCost> costs;
   std::vector<VCTATimes> times;
 };

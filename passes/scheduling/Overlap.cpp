@@ -3,8 +3,8 @@
 // A few SMs saturate the links between GPUs, and a single SM has more than its
 // share of the bandwidth if the other SMs compute. This scheduler keeps some
 // SMs of each rank for large exchanges: puts, and tasks that read what other
-// ranks have put. An exchange also uses the other SMs if that ends earlier, for
-// example after the last computation.
+// ranks have put. An exchange without a pin also uses the other SMs if it then
+// ends earlier, for example after the last computation.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,8 +19,8 @@ using namespace mlir::ark;
 /// Lower bound of the bytes of a large exchange. Smaller exchanges end sooner
 /// on all SMs.
 static constexpr int64_t kLargeBytes = 4 << 20;
-/// Numbers of SMs of each rank to try.
-static constexpr int64_t kSms[] = {4, 8, 16};
+/// Numbers of SMs of each rank to try if no plan pins an exchange.
+static constexpr int64_t kReservedSms[] = {4, 8, 16};
 
 /// Returns true if a task depends on a task of another rank.
 static bool readsOtherRank(const Dependences &dependences, unsigned task) {
@@ -32,14 +32,14 @@ static bool readsOtherRank(const Dependences &dependences, unsigned task) {
       });
 }
 
-/// Returns true if a task moves many bytes from or to another rank, and is
-/// limited by the time of these bytes.
+/// Returns true if a task moves many bytes from or to another rank, and its
+/// arithmetic takes less time than the store of its results.
 static bool isLargeExchange(const SchedulerInput &input, unsigned task) {
   const TaskCost &cost = input.costs.getTask(task);
   if (cost.bytesRead + cost.bytesWritten < kLargeBytes ||
       (cost.remoteBytes == 0 && !readsOtherRank(input.dependences, task)))
     return false;
-  // A product reads its operands many times, mostly from caches.
+  // Arithmetic limits a product, so the product is no exchange.
   return cost.flops / double(input.target.getFlops()) <
          cost.bytesWritten / double(input.target.getBandwidth());
 }
@@ -63,18 +63,47 @@ bool ark::hasPinnedExchange(const SchedulerInput &input) {
   });
 }
 
-/// Reserves the first `sms` SMs of each rank for large exchanges. A plan that
-/// names SMs stays as it is.
+/// Returns the SMs of a task's rank that large exchanges use: those to which
+/// plans pin exchanges, or the first `sms` SMs.
+static Interval getReservedSms(const SchedulerInput &input, unsigned task,
+                               int64_t sms) {
+  Interval smsOfRank = getSmsOfRank(input, task);
+  Interval pinned = {smsOfRank.second, smsOfRank.first};
+  for (auto [other, pin] : llvm::enumerate(input.placement.pins)) {
+    if (pin.sms == smsOfRank || getSmsOfRank(input, other) != smsOfRank ||
+        !isLargeExchange(input, other))
+      continue;
+    pinned.first = std::min(pinned.first, pin.sms.first);
+    pinned.second = std::max(pinned.second, pin.sms.second);
+  }
+  if (pinned.first < pinned.second)
+    return pinned;
+  return {smsOfRank.first, std::min(smsOfRank.first + sms, smsOfRank.second)};
+}
+
+/// Returns the longer part of `sms` before or after `reserved`.
+static Interval getLongerRest(Interval sms, Interval reserved) {
+  Interval before = {sms.first, reserved.first};
+  Interval after = {reserved.second, sms.second};
+  return before.second - before.first > after.second - after.first ? before
+                                                                   : after;
+}
+
+/// Reserves SMs of each rank for large exchanges, unless these are more than
+/// half of the SMs. A plan that names SMs stays as it is.
 static void reserveSms(const SchedulerInput &input, int64_t sms,
                        Placement &placement) {
   for (auto [task, pin] : llvm::enumerate(placement.pins)) {
-    Interval all = getSmsOfRank(input, task);
-    if (pin.sms != all || all.second - all.first < 2 * sms)
+    Interval smsOfRank = getSmsOfRank(input, task);
+    Interval reserved = getReservedSms(input, task, sms);
+    Interval rest = getLongerRest(smsOfRank, reserved);
+    if (pin.sms != smsOfRank ||
+        rest.second - rest.first < reserved.second - reserved.first)
       continue;
     if (isLargeExchange(input, task))
-      pin.preferred = {all.first, all.first + sms};
+      pin.preferred = reserved;
     else
-      pin.sms.first += sms;
+      pin.sms = rest;
   }
 }
 
@@ -103,14 +132,14 @@ public:
 
   SmallVector<const Scheduler *>
   getCandidates(const SchedulerInput &) const override {
-    static const SmallVector<ReservedSmsScheduler> schedulers(std::begin(kSms),
-                                                              std::end(kSms));
+    static const SmallVector<ReservedSmsScheduler> schedulers(
+        std::begin(kReservedSms), std::end(kReservedSms));
     return llvm::to_vector_of<const Scheduler *>(
         llvm::make_pointer_range(schedulers));
   }
 
   ScheduledLanes schedule(const SchedulerInput &input) const override {
-    return ReservedSmsScheduler(kSms[0]).schedule(input);
+    return ReservedSmsScheduler(kReservedSms[0]).schedule(input);
   }
 };
 } // namespace

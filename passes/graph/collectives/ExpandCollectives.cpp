@@ -110,7 +110,7 @@ static int64_t countChunks(RankedTensorType type, int64_t ranks,
 
 /// Reduces with the two-shot algorithm: a reduce-scatter, after which every
 /// rank has one reduced slice of each chunk, and an all-gather of the slices.
-/// The slices of a chunk are sent before the chunk in front of it is reduced.
+/// The slices of a chunk are sent before the previous chunk is reduced.
 static Value reduceInTwoShots(RankExchange &exchange, Value value,
                               ReductionKind kind, int64_t sliceBytes) {
   Value flat = exchange.flatten(value);

@@ -8,7 +8,7 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// A tensor of at most this many bytes is one tile anyway.
+/// A tensor of at most this many bytes fits one tile.
 static constexpr int64_t kBytesOfOneTile = 32768;
 
 int64_t ark::getBytes(RankedTensorType type) {
@@ -184,7 +184,7 @@ Value RankExchange::join(ArrayRef<Value> slices, int64_t axis) {
   if (!areEqual || getBytes(type) * int64_t(slices.size()) <= kBytesOfOneTile)
     return create<ConcatOp>(slices, axis);
   // A tile contains the axis of a concatenation completely. Slices of equal
-  // shape are joined along an axis of their own, so that tiles divide `axis`.
+  // shape are joined along a new axis, so that tiles divide `axis`.
   SmallVector<int64_t> row(type.getShape()), whole(type.getShape());
   row.insert(row.begin() + axis, 1);
   whole[axis] *= slices.size();

@@ -12,9 +12,9 @@ int64_t getBytes(RankedTensorType type);
 
 /// Replaces one collective by the ops of one rank.
 ///
-/// Sums of floats are accumulated in f32 and rounded once. A one-shot reduction
-/// adds in the order of ranks, on every rank. In the ring algorithm, the sum of
-/// slice `r` starts at rank `r + 1` and ends at rank `r`.
+/// Sums of floats are accumulated in f32 and rounded once. Reductions in one or
+/// two shots add in the order of ranks. In the ring algorithm, the sum of slice
+/// `r` starts at rank `r + 1` and ends at rank `r`.
 class RankExchange {
 public:
   /// Returns the type of the slice of a rank.

@@ -136,7 +136,7 @@ std::optional<Slice> Concat::matchCopy(linalg::CopyOp copy) {
       !ShapedType::isStaticShape(target.getStaticOffsets()))
     return std::nullopt;
   unsigned index = source.getArgNumber() - grid;
-  // Every vCTA then shifts its tile by the same distance.
+  // With equal offsets, all elements of the slice move by the same distance.
   if (task.getRegion(index).getOffsets() != task.getRegion(inputs).getOffsets())
     return std::nullopt;
 
@@ -148,6 +148,8 @@ std::optional<Slice> Concat::matchCopy(linalg::CopyOp copy) {
     return std::nullopt;
   auto from = resolveBufferView(task.getInputs()[index]);
   auto to = resolveBufferView(task.getOuts().front());
+  if (from->elementType != to->elementType)
+    return std::nullopt;
   for (auto [extent, stride, outer, shift] :
        llvm::zip_equal(from->shape, from->strides, to->strides,
                        target.getStaticOffsets())) {
