@@ -29,11 +29,11 @@ class Segment:
         return self.address + self.memory_size
 
     def holds(self, address: int, size: int) -> bool:
-        """Returns True if all of these addresses belong to the segment."""
+        """Returns True if the segment contains all of ``[address, address + size)``."""
         return self.address <= address and address + size <= self.end
 
     def overlaps(self, address: int, size: int) -> bool:
-        """Returns True if any of these addresses belongs to the segment."""
+        """Returns True if the segment contains a part of ``[address, address + size)``."""
         return address < self.end and self.address < address + size
 
 

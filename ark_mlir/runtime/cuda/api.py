@@ -62,8 +62,8 @@ class CudaApi:
     def call(self, name: str, *arguments: object) -> Any:
         """Calls a function of the driver.
 
-        Raises DeviceError with its name and the error, and UnsupportedError if the driver is too
-        old for the function.
+        Raises DeviceError with the name of the function and the error, and UnsupportedError if the
+        driver is too old for the function.
         """
         try:
             result = getattr(self.driver, name)(*arguments)
