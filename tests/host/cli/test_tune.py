@@ -95,7 +95,7 @@ def test_alone_runs_all_tasks_on_one_lane(command: Command) -> None:
         (("mlp.arkbin", "--record", "c", "-o", "o"), "a bundle can be measured but not tuned"),
         (("mlp.arkbin", "--record", "c"), "compiled with trace=True"),
         (("mlp.mlir", "--alone", "mlp.arkbin"), "--alone can be used only with a bundle"),
-        (("mlp.mlir", "--set", "scheduler=list"), "tune sets 'scheduler' itself"),
+        (("mlp.mlir", "--set", "scheduler=list"), "tune sets the option 'scheduler' itself"),
         (("other.mlir",), "other.mlir: no such file or folder"),
     ],
 )
