@@ -36,6 +36,11 @@ struct TestPrintCostsPass
                    << std::llround(costs.getWorkItemNs(index, count - 1, count))
                    << " ns, all " << std::llround(costs.getTaskNs(index))
                    << " ns\n";
+      if (getOperation().getNumRanks() > 1)
+        llvm::outs() << "  to other ranks: " << cost.remoteBytes
+                     << " bytes; all on 4 SMs: "
+                     << std::llround(costs.getWorkItemNs(index, 0, count, 4))
+                     << " ns\n";
     }
     llvm::outs() << "hand-off of 1: " << std::llround(costs.getHandoffNs(1))
                  << " ns, of all: "
