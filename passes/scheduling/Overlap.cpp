@@ -63,24 +63,6 @@ bool ark::hasPinnedExchange(const SchedulerInput &input) {
   });
 }
 
-/// Returns the SMs of a task's rank that large exchanges use: those to which
-/// plans pin exchanges, or the first `sms` SMs.
-static Interval getReservedSms(const SchedulerInput &input, unsigned task,
-                               int64_t sms) {
-  Interval smsOfRank = getSmsOfRank(input, task);
-  Interval pinned = {smsOfRank.second, smsOfRank.first};
-  for (auto [other, pin] : llvm::enumerate(input.placement.pins)) {
-    if (pin.sms == smsOfRank || getSmsOfRank(input, other) != smsOfRank ||
-        !isLargeExchange(input, other))
-      continue;
-    pinned.first = std::min(pinned.first, pin.sms.first);
-    pinned.second = std::max(pinned.second, pin.sms.second);
-  }
-  if (pinned.first < pinned.second)
-    return pinned;
-  return {smsOfRank.first, std::min(smsOfRank.first + sms, smsOfRank.second)};
-}
-
 /// Returns the longer part of `sms` before or after `reserved`.
 static Interval getLongerRest(Interval sms, Interval reserved) {
   Interval before = {sms.first, reserved.first};
@@ -89,18 +71,49 @@ static Interval getLongerRest(Interval sms, Interval reserved) {
                                                                    : after;
 }
 
+/// Returns the SMs of each rank that large exchanges use: those to which plans
+/// pin exchanges, or the first `sms` SMs.
+static SmallVector<Interval> getReservedSms(const SchedulerInput &input,
+                                            ArrayRef<bool> isExchange,
+                                            int64_t sms) {
+  ProgramOp program = input.program;
+  SmallVector<std::optional<Interval>> pinned(program.getNumRanks());
+  for (auto [task, pin] : llvm::enumerate(input.placement.pins)) {
+    if (!isExchange[task] || pin.sms == getSmsOfRank(input, task))
+      continue;
+    auto &ofRank = pinned[getRank(TaskOp(input.dependences.getTask(task)))];
+    if (!ofRank)
+      ofRank = pin.sms;
+    ofRank->first = std::min(ofRank->first, pin.sms.first);
+    ofRank->second = std::max(ofRank->second, pin.sms.second);
+  }
+  int64_t smsOfRank = input.target.getSms() / program.getNumRanks();
+  SmallVector<Interval> reserved;
+  for (auto [rank, ofRank] : llvm::enumerate(pinned)) {
+    int64_t first = rank * smsOfRank;
+    reserved.push_back(
+        ofRank.value_or(Interval(first, first + std::min(sms, smsOfRank))));
+  }
+  return reserved;
+}
+
 /// Reserves SMs of each rank for large exchanges, unless these are more than
 /// half of the SMs. A plan that names SMs stays as it is.
 static void reserveSms(const SchedulerInput &input, int64_t sms,
                        Placement &placement) {
+  SmallVector<bool> isExchange;
+  for (unsigned task = 0; task < placement.pins.size(); ++task)
+    isExchange.push_back(isLargeExchange(input, task));
+  SmallVector<Interval> ofRanks = getReservedSms(input, isExchange, sms);
   for (auto [task, pin] : llvm::enumerate(placement.pins)) {
     Interval smsOfRank = getSmsOfRank(input, task);
-    Interval reserved = getReservedSms(input, task, sms);
+    Interval reserved =
+        ofRanks[getRank(TaskOp(input.dependences.getTask(task)))];
     Interval rest = getLongerRest(smsOfRank, reserved);
     if (pin.sms != smsOfRank ||
         rest.second - rest.first < reserved.second - reserved.first)
       continue;
-    if (isLargeExchange(input, task))
+    if (isExchange[task])
       pin.preferred = reserved;
     else
       pin.sms = rest;
@@ -131,7 +144,10 @@ public:
   StringRef getName() const override { return "overlap"; }
 
   SmallVector<const Scheduler *>
-  getCandidates(const SchedulerInput &) const override {
+  getCandidates(const SchedulerInput &input) const override {
+    // A plan has decided how many SMs an exchange uses.
+    if (hasPinnedExchange(input))
+      return {this};
     static const SmallVector<ReservedSmsScheduler> schedulers(
         std::begin(kReservedSms), std::end(kReservedSms));
     return llvm::to_vector_of<const Scheduler *>(

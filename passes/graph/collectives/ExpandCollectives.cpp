@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/analysis/ExchangeCost.h"
+#include "lib/support/ArenaAlignment.h"
 #include "lib/support/GraphUtils.h"
 #include "passes/graph/collectives/Passes.h"
 #include "passes/graph/collectives/RankExchange.h"
@@ -75,33 +76,27 @@ Algorithm Choice::choose(RankedTensorType type, int64_t ranks) const {
 /// Upper bound of the chunks of a reduction in two shots. Each chunk adds
 /// tasks, and hand-offs between all ranks.
 static constexpr int64_t kMaxChunks = 4;
-/// Slices of this alignment can be gathered without a copy
-/// (ark-elide-concats).
-static constexpr int64_t kSliceAlignment = 64;
 
 /// Reduces with the one-shot algorithm: every rank sends its whole tensor to
 /// all other ranks.
 static Value reduceInOneShot(RankExchange &exchange, Value value,
                              ReductionKind kind) {
-  for (int64_t peer : exchange.getPeers())
-    exchange.send(value, peer);
-  SmallVector<Value> values;
-  for (int64_t rank = 0; rank < exchange.size; ++rank)
-    values.push_back(rank == exchange.rank
-                         ? value
-                         : exchange.receive(getTensorType(value), rank));
+  exchange.sendToAll(value);
+  SmallVector<Value> values =
+      exchange.receiveAll(value, [&](int64_t) { return getTensorType(value); });
   return exchange.reduce(values, kind);
 }
 
 /// Returns the number of chunks in which ranks reduce a tensor, so that the
 /// links carry the next chunk while a rank reduces the last one. Chunks divide
-/// the tensor into slices of equal, aligned size.
+/// the tensor into slices of equal, aligned size, which ark-elide-concats can
+/// gather without a copy.
 static int64_t countChunks(RankedTensorType type, int64_t ranks,
                            int64_t sliceBytes) {
   int64_t count =
       std::clamp<int64_t>(getBytes(type) / ranks / sliceBytes, 1, kMaxChunks);
   auto isDivisible = [&](int64_t count) {
-    return getBytes(type) % (count * ranks * kSliceAlignment) == 0;
+    return getBytes(type) % (count * ranks * kArenaAlignment) == 0;
   };
   while (count > 1 && !isDivisible(count))
     --count;
@@ -207,8 +202,7 @@ static Value scatterAndGather(RankExchange &exchange, Value value,
   SmallVector<Value> slices = exchange.split(flat, /*axis=*/0, exchange.size);
   Value own = slices[exchange.rank];
   if (exchange.rank == root)
-    for (int64_t peer : exchange.getPeers())
-      exchange.send(slices[peer], peer);
+    exchange.scatter(slices);
   else
     own = exchange.receive(getTensorType(own), root);
   Value joined = exchange.gather(own, /*axis=*/0, [&](int64_t rank) {
@@ -225,8 +219,7 @@ static Value expand(BroadcastOp op, RankExchange &exchange,
   case Algorithm::OneShot:
     if (exchange.rank != root)
       return exchange.receive(getTensorType(value), root);
-    for (int64_t peer : exchange.getPeers())
-      exchange.send(value, peer);
+    exchange.sendToAll(value);
     return value;
   case Algorithm::TwoShot:
     return scatterAndGather(exchange, value, root);

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/ark/ArkOps.h"
+#include "lib/support/ArenaAlignment.h"
 #include "lib/support/BufferView.h"
 #include "passes/memory/placement/Passes.h"
 
@@ -21,9 +22,6 @@ namespace mlir::ark {
 
 using namespace mlir;
 using namespace mlir::ark;
-
-/// Alignment of a slice: no two intermediates share a cache line.
-static constexpr int64_t kAlignment = 64;
 
 namespace {
 /// An intermediate that holds one operand of a concatenation, and its first
@@ -157,7 +155,7 @@ std::optional<Slice> Concat::matchCopy(linalg::CopyOp copy) {
       return std::nullopt;
     slice.offset += shift * outer;
   }
-  if (slice.offset * to->elementBytes % kAlignment != 0)
+  if (slice.offset * to->elementBytes % kArenaAlignment != 0)
     return std::nullopt;
   return slice;
 }

@@ -2,6 +2,7 @@
 
 #include "lib/analysis/CostModel.h"
 #include "lib/analysis/Liveness.h"
+#include "lib/support/ArenaAlignment.h"
 #include "lib/support/PlanRank.h"
 #include "lib/support/RankParts.h"
 #include "passes/memory/placement/Passes.h"
@@ -17,9 +18,6 @@ namespace mlir::ark {
 
 using namespace mlir;
 using namespace mlir::ark;
-
-/// Alignment of offsets: no two intermediates share a cache line.
-static constexpr int64_t kAlignment = 64;
 
 namespace {
 struct Plan {
@@ -43,7 +41,7 @@ private:
   const Liveness &liveness;
   int64_t numRanks;
   /// The size of each rank's part is a multiple of this number of bytes.
-  int64_t partAlignment = kAlignment;
+  int64_t partAlignment = kArenaAlignment;
   SmallVector<int64_t> sizes;
   /// Rank of every intermediate. Each rank has its own part of the arena, and
   /// offsets count from the start of this part.
@@ -71,7 +69,7 @@ Planner::Planner(const Liveness &liveness, ProgramOp program)
     partAlignment = kPeerPageBytes;
   size_t count = liveness.getIntermediates().size();
   for (const Intermediate &intermediate : liveness.getIntermediates()) {
-    sizes.push_back(llvm::alignTo(intermediate.bytes, kAlignment));
+    sizes.push_back(llvm::alignTo(intermediate.bytes, kArenaAlignment));
     ranks.push_back(getRank(intermediate, liveness.getTasks()));
   }
   interferes.assign(count, llvm::BitVector(count));
