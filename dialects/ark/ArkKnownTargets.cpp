@@ -76,10 +76,15 @@ struct KnownGpu {
   StringRef backend, arch;
   int64_t sms, warps, sharedMemory, bandwidth, flops, handoff, barrier,
       overhead;
+  /// The rate of all links to other GPUs, in one direction, from the data
+  /// sheet, in GB/s.
+  int64_t links;
   /// The text of an `#ark.gpu`.
   StringRef facts;
 };
 } // namespace
+
+static constexpr int64_t kLinksOfH200 = 450;
 
 // One representative device per architecture. `bandwidth` and `flops` are rates
 // that a good kernel reaches, not rates of the data sheet. The rates of the
@@ -87,23 +92,41 @@ struct KnownGpu {
 // multiplied by the fraction of its data sheet that the H200 reaches.
 static constexpr KnownGpu knownGpus[] = {
     // A100 80 GB
-    {"cuda", "sm_80", 108, 16, 166912, 1850, 250000, 700, 1200, 250, kAmpere},
+    {"cuda", "sm_80", 108, 16, 166912, 1850, 250000, 700, 1200, 250, 300,
+     kAmpere},
     // RTX A6000
-    {"cuda", "sm_86", 84, 16, 101376, 700, 120000, 700, 1200, 250, kAmpere},
+    {"cuda", "sm_86", 84, 16, 101376, 700, 120000, 700, 1200, 250, 32, kAmpere},
     // RTX 4090
-    {"cuda", "sm_89", 128, 16, 101376, 930, 160000, 650, 1100, 200, kAda},
+    {"cuda", "sm_89", 128, 16, 101376, 930, 160000, 650, 1100, 200, 32, kAda},
     // H200
-    {"cuda", "sm_90a", 132, 16, 232448, 4680, 790000, 600, 950, 200, kHopper},
+    {"cuda", "sm_90a", 132, 16, 232448, 4680, 790000, 600, 950, 200,
+     kLinksOfH200, kHopper},
     // B200
-    {"cuda", "sm_100a", 148, 16, 232448, 7400, 1700000, 600, 1000, 200,
+    {"cuda", "sm_100a", 148, 16, 232448, 7400, 1700000, 600, 1000, 200, 900,
      kBlackwell},
     // MI250X, one die
-    {"hip", "gfx90a", 110, 8, 65536, 1400, 150000, 1200, 2000, 400, kCdna},
+    {"hip", "gfx90a", 110, 8, 65536, 1400, 150000, 1200, 2000, 400, 200, kCdna},
     // MI300X
-    {"hip", "gfx942", 304, 8, 65536, 4300, 800000, 1500, 2500, 400, kCdna},
+    {"hip", "gfx942", 304, 8, 65536, 4300, 800000, 1500, 2500, 400, 448, kCdna},
     // MI355X
-    {"hip", "gfx950", 256, 8, 163840, 6500, 1600000, 1500, 2500, 400, kCdna},
+    {"hip", "gfx950", 256, 8, 163840, 6500, 1600000, 1500, 2500, 400, 538,
+     kCdna},
 };
+
+/// Returns the rates of links that reach `rate` GB/s by the data sheet.
+///
+/// Fitted to all-reduces of 2 KiB to 16 MiB among four H200 with NVLink, and to
+/// puts of 16 and 32 MiB between two H200 by all SMs and by 8 SMs
+/// (benchmarks/results/2026-11-26-four-gpus.md, 2026-11-28-h200-exchange.md).
+/// Other links are assumed to have the same latency, and to reach the same
+/// fraction of their data sheet.
+static LinksAttr makeLinks(MLIRContext *context, int64_t rate) {
+  int64_t bandwidth = 370 * rate / kLinksOfH200;
+  return LinksAttr::get(context, bandwidth,
+                        /*smBandwidth=*/std::min<int64_t>(33, bandwidth),
+                        /*messageBandwidth=*/287 * rate / kLinksOfH200,
+                        /*packet=*/900, /*message=*/8000);
+}
 
 static const KnownGpu *findKnown(StringRef backend, StringRef arch) {
   const KnownGpu *gpu = llvm::find_if(knownGpus, [&](const KnownGpu &known) {
@@ -114,8 +137,19 @@ static const KnownGpu *findKnown(StringRef backend, StringRef arch) {
 
 GpuAttr ark::findGpu(MLIRContext *context, StringRef backend, StringRef arch) {
   const KnownGpu *gpu = findKnown(backend, arch);
-  return gpu ? cast<GpuAttr>(mlir::parseAttribute(gpu->facts, context))
-             : GpuAttr();
+  if (!gpu)
+    return GpuAttr();
+  auto facts = cast<GpuAttr>(mlir::parseAttribute(gpu->facts, context));
+  return GpuAttr::get(context, facts.getWarpSize(), facts.getFeatures(),
+                      facts.getCopies(), facts.getCluster(), facts.getPacket(),
+                      facts.getScopes(), facts.getFp8(), facts.getMma(),
+                      facts.getMatrixTiles(), makeLinks(context, gpu->links));
+}
+
+LinksAttr ark::findLinks(MLIRContext *context, TargetAttr target) {
+  LinksAttr links =
+      target && target.isGpu() ? target.getGpu().getLinks() : LinksAttr();
+  return links ? links : makeLinks(context, kLinksOfH200);
 }
 
 TargetAttr ark::findTarget(MLIRContext *context, StringRef backend,

@@ -15,6 +15,10 @@ TargetAttr findTarget(MLIRContext *context, StringRef backend, StringRef arch);
 /// Returns the facts about a GPU architecture, or null if ark does not know it.
 GpuAttr findGpu(MLIRContext *context, StringRef backend, StringRef arch);
 
+/// Returns the links of a target, and the links of an H200 if the target does
+/// not have any or is null.
+LinksAttr findLinks(MLIRContext *context, TargetAttr target);
+
 /// Returns the architectures of a backend, with commas between.
 std::string listArchs(StringRef backend);
 

@@ -147,6 +147,25 @@ LogicalResult ScopesAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 }
 
 //===----------------------------------------------------------------------===//
+// LinksAttr
+//===----------------------------------------------------------------------===//
+
+LogicalResult LinksAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                int64_t bandwidth, int64_t smBandwidth,
+                                int64_t messageBandwidth, int64_t packet,
+                                int64_t message) {
+  // links_c1
+  if (arePositive({bandwidth, smBandwidth, messageBandwidth}) && packet >= 0 &&
+      message >= 0)
+    return success();
+  return emitError() << "links have bandwidth = " << bandwidth
+                     << ", sm_bandwidth = " << smBandwidth
+                     << ", message_bandwidth = " << messageBandwidth
+                     << ", packet = " << packet << " and message = " << message
+                     << "; the first three must be positive";
+}
+
+//===----------------------------------------------------------------------===//
 // GpuAttr
 //===----------------------------------------------------------------------===//
 
@@ -155,7 +174,7 @@ LogicalResult GpuAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                               ArrayRef<CopyKind> copies, int64_t cluster,
                               int64_t packet, ScopesAttr scopes, bool fp8,
                               ArrayRef<MmaAttr> mma,
-                              MatrixTilesAttr matrixTiles) {
+                              MatrixTilesAttr matrixTiles, LinksAttr links) {
   // gpu_c1
   if (!arePositive({warpSize, cluster}) || packet < 0)
     return emitError() << "gpu has warp_size = " << warpSize

@@ -141,6 +141,30 @@ def Ark_ScopesAttr : Ark_Attr<"Scopes", "scopes"> {
   let genVerifyDecl = 1;
 }
 
+def Ark_LinksAttr : Ark_Attr<"Links", "links"> {
+  let summary = "Rates of the links between GPUs of one host";
+  let description = [{
+    - `bandwidth`: stores of all SMs of a GPU to other GPUs, GB/s.
+    - `sm_bandwidth`: stores of one SM to other GPUs, GB/s.
+    - `message_bandwidth`: messages of a collective, from the first store until the last reader has
+      them, GB/s.
+    - `packet`: the latency of a message that travels as task packets, ns.
+    - `message`: the latency of another message, with the hand-offs within both GPUs, ns.
+
+    ```mlir
+    #ark.links<bandwidth = 370, sm_bandwidth = 33, message_bandwidth = 287,
+               packet = 900, message = 8000>
+    ```
+
+    Constraints:
+    - (links_c1) the bandwidths are positive, and the latencies are not negative.
+  }];
+  let parameters = (ins "int64_t":$bandwidth, "int64_t":$sm_bandwidth,
+                        "int64_t":$message_bandwidth, "int64_t":$packet, "int64_t":$message);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
 def Ark_GpuAttr : Ark_Attr<"Gpu", "gpu"> {
   let summary = "Facts about the architecture of a GPU";
   let description = [{
@@ -155,6 +179,7 @@ def Ark_GpuAttr : Ark_Attr<"Gpu", "gpu"> {
     - `fp8`: instructions convert 8-bit floats.
     - `mma`: matrix instructions.
     - `matrix_tiles`: tiles for the instructions of `mma` that read operands from shared memory.
+    - `links`: rates of links between GPUs. Without it, predictions use the links of an H200.
 
     Constraints:
     - (gpu_c1) `warp_size` and `cluster` are positive, and `packet` is not negative.
@@ -168,10 +193,11 @@ def Ark_GpuAttr : Ark_Attr<"Gpu", "gpu"> {
     OptionalParameter<"::mlir::ark::ScopesAttr">:$scopes,
     DefaultValuedParameter<"bool", "false">:$fp8,
     OptionalArrayRefParameter<"::mlir::ark::MmaAttr">:$mma,
-    OptionalParameter<"::mlir::ark::MatrixTilesAttr">:$matrix_tiles);
+    OptionalParameter<"::mlir::ark::MatrixTilesAttr">:$matrix_tiles,
+    OptionalParameter<"::mlir::ark::LinksAttr">:$links);
   let assemblyFormat = [{
     `<` struct($warp_size, $features, custom<List>($copies), $cluster, $packet, $scopes, $fp8,
-               custom<List>($mma), $matrix_tiles) `>`
+               custom<List>($mma), $matrix_tiles, $links) `>`
   }];
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{

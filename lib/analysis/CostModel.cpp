@@ -1,6 +1,7 @@
 //===- CostModel.cpp - Cost of vCTAs and hand-offs ------------------------===//
 
 #include "lib/analysis/CostModel.h"
+#include "dialects/ark/ArkKnownTargets.h"
 #include "dialects/ark/ArkMeasurements.h"
 #include "lib/analysis/BodyCost.h"
 #include "lib/analysis/ExchangeCost.h"
@@ -35,8 +36,10 @@ TargetAttr mlir::ark::findTarget(Operation *op) {
       target.getGpu());
 }
 
-CostModel::CostModel(ProgramOp program, int64_t sms, bool withLinks)
-    : target(findTarget(program)), ranks(program.getNumRanks()) {
+CostModel::CostModel(ProgramOp program, int64_t sms, LinkTimes linkTimes)
+    : target(findTarget(program)),
+      links(findLinks(program.getContext(), target)),
+      ranks(program.getNumRanks()) {
   if (!target)
     target = TargetAttr::get(program.getContext(), kCpuBackend, "unknown", sms,
                              /*warps=*/1, /*sharedMemory=*/0,
@@ -44,7 +47,8 @@ CostModel::CostModel(ProgramOp program, int64_t sms, bool withLinks)
                              /*handoff=*/1000, /*barrier=*/2000,
                              /*overhead=*/100, /*gpu=*/GpuAttr());
   auto arenas = program.getBody().getOps<ArenaOp>();
-  if (withLinks && ranks > 1 && target.isGpu() && !arenas.empty())
+  if (linkTimes == LinkTimes::Include && ranks > 1 && target.isGpu() &&
+      !arenas.empty())
     bytesPerRank = getBufferBytes((*arenas.begin()).getType()) / ranks;
   auto tasks = llvm::to_vector(program.getBody().getOps<TaskOp>());
   for (TaskOp task : tasks)
@@ -144,7 +148,7 @@ double CostModel::predictNs(int64_t sms, double bytes, double remoteBytes,
   double ns = predictVCTANs(target, sms * ranks, bytes, flops);
   if (remoteBytes == 0)
     return ns;
-  return std::max(ns, predictRemoteStoreNs(remoteBytes, sms));
+  return std::max(ns, predictRemoteStoreNs(links, remoteBytes, sms));
 }
 
 void CostModel::addTask(TaskOp task) {

@@ -44,10 +44,13 @@ struct TaskCost {
 /// measurement is scaled by the median ratio of measured to predicted times.
 class CostModel {
 public:
+  enum class LinkTimes { Include, Exclude };
+
   /// If the module has no target, assumes a machine with `sms` SMs. Predicted
-  /// times are then realistic only in proportion to each other.
-  /// `withLinks` includes the time of stores to other ranks.
-  CostModel(ProgramOp program, int64_t sms, bool withLinks = true);
+  /// times are then realistic only in proportion to each other. `linkTimes`
+  /// decides whether a task costs the time of its stores to other ranks.
+  CostModel(ProgramOp program, int64_t sms,
+            LinkTimes linkTimes = LinkTimes::Include);
 
   TargetAttr getTarget() const { return target; }
   const TaskCost &getTask(unsigned task) const { return costs[task]; }
@@ -90,6 +93,7 @@ private:
   void fitMeasurements(ArrayRef<TaskOp> tasks);
 
   TargetAttr target;
+  LinksAttr links;
   int64_t ranks;
   /// Bytes of one rank's part of the arena; 0 if no store crosses a link.
   int64_t bytesPerRank = 0;

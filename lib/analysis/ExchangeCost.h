@@ -8,17 +8,17 @@
 #ifndef ARK_LIB_ANALYSIS_EXCHANGECOST_H
 #define ARK_LIB_ANALYSIS_EXCHANGECOST_H
 
-#include <cstdint>
+#include "dialects/ark/ArkAttrs.h"
 
 namespace mlir::ark {
 
 /// Predicts the time in which a GPU sends `messages` of `bytes` each to other
 /// GPUs of its host, until the last reader has its message.
-double predictExchangeNs(double bytes, int64_t messages);
+double predictExchangeNs(LinksAttr links, double bytes, int64_t messages);
 
 /// Predicts the time in which one of `sms` SMs of a GPU stores `bytes` to other
 /// GPUs, while the other SMs store as many bytes.
-double predictRemoteStoreNs(double bytes, int64_t sms);
+double predictRemoteStoreNs(LinksAttr links, double bytes, int64_t sms);
 
 } // namespace mlir::ark
 

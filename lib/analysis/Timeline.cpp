@@ -188,7 +188,7 @@ bool SemaphoreSimulation::step(unsigned lane, ArrayRef<LaneItem> items) {
 FailureOr<Timeline> mlir::ark::computeTimeline(ScheduleOp schedule) {
   auto program = cast<ProgramOp>(schedule->getParentOp());
   // `ark simulate` adds the time of links to the times in a bundle.
-  CostModel costs(program, schedule.getSms(), /*withLinks=*/false);
+  CostModel costs(program, schedule.getSms(), CostModel::LinkTimes::Exclude);
   ExpandedSchedule expanded(schedule);
   if (program.getBody().getOps<PacketsOp>().empty())
     return SemaphoreSimulation(expanded, nullptr, costs).run();

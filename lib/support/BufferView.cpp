@@ -76,11 +76,10 @@ bool mlir::ark::isDense(ArrayRef<int64_t> shape, ArrayRef<int64_t> strides) {
   return true;
 }
 
-bool BufferView::isWholeRoot() const {
+bool BufferView::coversRoot() const {
   auto type = cast<MemRefType>(root.getType());
-  return byteOffset == 0 && elementType == type.getElementType() &&
-         ArrayRef<int64_t>(shape) == type.getShape() &&
-         strides == getDenseStrides(shape);
+  return byteOffset == 0 && isDense() && elementType == type.getElementType() &&
+         getNumElements() == type.getNumElements();
 }
 
 bool BufferView::operator==(const BufferView &other) const {

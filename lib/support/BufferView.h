@@ -37,9 +37,9 @@ struct BufferView {
   /// an empty view.
   int64_t getByteEnd() const;
   bool isDense() const { return ark::isDense(shape, strides); }
-  /// Returns true if the view covers all of `root` with the same shape and
-  /// element type, in row-major order.
-  bool isWholeRoot() const;
+  /// Returns true if the view has all elements of `root` in row-major order,
+  /// with its element type. The shapes may differ.
+  bool coversRoot() const;
 
   bool operator==(const BufferView &other) const;
 };

@@ -42,7 +42,7 @@ struct TestBufferViewPass
     llvm::interleaveComma(view.strides, llvm::outs());
     llvm::outs() << "] of " << view.elementType
                  << (view.isDense() ? " dense" : "")
-                 << (view.isWholeRoot() ? " whole" : "") << '\n';
+                 << (view.coversRoot() ? " whole" : "") << '\n';
   }
 };
 } // namespace

@@ -5,6 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/ark/ArkKnownTargets.h"
+#include "lib/analysis/CostModel.h"
 #include "lib/analysis/ExchangeCost.h"
 #include "lib/support/ArenaAlignment.h"
 #include "lib/support/GraphUtils.h"
@@ -34,9 +36,13 @@ struct Choice {
   std::optional<int64_t> oneShotBytes, twoShotBytes;
   /// Lower bound of the bytes of the slices of a chunk in a two-shot reduction.
   int64_t sliceBytes = 0;
+  LinksAttr links;
 
   /// Returns the algorithm for a tensor of `type` among `ranks`.
   Algorithm choose(RankedTensorType type, int64_t ranks) const;
+
+private:
+  Algorithm chooseByTime(int64_t bytes, int64_t ranks) const;
 };
 } // namespace
 
@@ -44,10 +50,10 @@ struct Choice {
 ///
 /// The ring algorithm is never faster than the two-shot algorithm: it sends as
 /// many bytes, in more steps.
-static Algorithm chooseByTime(int64_t bytes, int64_t ranks) {
+Algorithm Choice::chooseByTime(int64_t bytes, int64_t ranks) const {
   double part = double(bytes) / ranks;
-  double oneShot = predictExchangeNs(bytes, ranks - 1);
-  double twoShot = 2 * predictExchangeNs(part, ranks - 1);
+  double oneShot = predictExchangeNs(links, bytes, ranks - 1);
+  double twoShot = 2 * predictExchangeNs(links, part, ranks - 1);
   return oneShot <= twoShot ? Algorithm::OneShot : Algorithm::TwoShot;
 }
 
@@ -274,6 +280,7 @@ FailureOr<Choice> ExpandCollectivesPass::getChoice() {
            << "slice-bytes is " << sliceBytes.getValue()
            << ": expected at least 1";
   choice.sliceBytes = sliceBytes;
+  choice.links = findLinks(&getContext(), findTarget(getOperation()));
   if (oneShotBytes >= 0 || twoShotBytes >= 0 || !isForGpu(getOperation())) {
     choice.oneShotBytes = oneShotBytes < 0 ? 256 << 10 : int64_t(oneShotBytes);
     choice.twoShotBytes = twoShotBytes < 0 ? 1 << 20 : int64_t(twoShotBytes);

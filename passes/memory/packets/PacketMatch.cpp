@@ -46,14 +46,10 @@ static std::optional<SmallVector<OpOperand *>> getTaskUses(Value buffer) {
   return uses;
 }
 
-/// Returns true if an operand covers a whole buffer with the buffer's element
-/// type.
-static bool isWhole(OpOperand *operand, memref::AllocOp buffer) {
+/// Returns true if an operand covers its whole buffer.
+static bool isWhole(OpOperand *operand) {
   FailureOr<BufferView> view = resolveBufferView(operand->get());
-  Type element = getElementTypeOrSelf(operand->get());
-  return succeeded(view) && element == buffer.getType().getElementType() &&
-         view->byteOffset == 0 && view->isDense() &&
-         view->getNumElements() == buffer.getType().getNumElements();
+  return succeeded(view) && view->coversRoot();
 }
 
 /// Returns the root buffer of an operand.
@@ -318,8 +314,7 @@ void HandOff::addReader(ArrayRef<TaskUse> uses, int64_t maxElements,
                         TemporaryLimit &temporaries) {
   SmallVector<TaskUse> candidates;
   for (TaskUse use : uses)
-    if (isWhole(use.get(), buffer) &&
-        !buffers.comesLater(use.task, writer.task))
+    if (isWhole(use.get()) && !buffers.comesLater(use.task, writer.task))
       candidates.push_back(use);
   size_t received = 0;
   for (PacketReceipt &receipt : getReceipts(candidates)) {
@@ -357,7 +352,7 @@ std::optional<HandOff> HandOff::match(memref::AllocOp buffer,
     }
     auto task = cast<TaskOp>(use->getOwner());
     unsigned index = use->getOperandNumber() - task.getInputs().size();
-    if (handOff.writer || task.isUpdated(index) || !isWhole(use, buffer))
+    if (handOff.writer || task.isUpdated(index) || !isWhole(use))
       return std::nullopt;
     handOff.writer = TaskUse(use);
   }

@@ -60,11 +60,7 @@ static memref::AllocOp getWholeBuffer(Value operand) {
   if (failed(view))
     return nullptr;
   auto alloc = view->root.getDefiningOp<memref::AllocOp>();
-  if (!alloc || view->byteOffset != 0 || !view->isDense() ||
-      view->elementType != alloc.getType().getElementType() ||
-      view->getNumElements() != alloc.getType().getNumElements())
-    return nullptr;
-  return alloc;
+  return alloc && view->coversRoot() ? alloc : nullptr;
 }
 
 /// Returns the operands of tasks that access a buffer, or nothing if an op

@@ -45,6 +45,12 @@ func.func private @scopes_c1_letters() attributes {s = #ark.scopes<device = "gpu
 
 // -----
 
+// expected-error @below {{links have bandwidth = 1, sm_bandwidth = 0, message_bandwidth = 1, packet = 0 and message = 0; the first three must be positive}}
+func.func private @links_c1() attributes {l = #ark.links<bandwidth = 1, sm_bandwidth = 0, message_bandwidth = 1,
+    packet = 0, message = 0>}
+
+// -----
+
 // expected-error @below {{gpu has warp_size = 32, cluster = 0 and packet = 0; the first two must be positive}}
 func.func private @gpu_c1() attributes {g = #ark.gpu<warp_size = 32, cluster = 0>}
 

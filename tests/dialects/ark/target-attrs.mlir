@@ -41,3 +41,13 @@ module @changed attributes {ark.target = #ark.target<backend = cuda, arch = "sm_
 // CHECK: @scopes() attributes {s = #ark.scopes<device = "agent">, t = #ark.scopes<device = "gpu", system = "sys">}
 func.func private @scopes() attributes {s = #ark.scopes<device = "agent", system = "">,
     t = #ark.scopes<system = "sys", device = "gpu">}
+
+// -----
+
+// Rates of links are facts of a GPU.
+// CHECK: @links attributes {ark.target = #ark.target<{{.*}}gpu = #ark.gpu<warp_size = 32, packet = 8,
+// CHECK-SAME: links = <bandwidth = 50, sm_bandwidth = 10, message_bandwidth = 40, packet = 700, message = 6000>>>}
+module @links attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 132, warps = 16,
+    shared_memory = 232448, bandwidth = 4680, flops = 790000, handoff = 600, barrier = 950, overhead = 200,
+    gpu = #ark.gpu<warp_size = 32, packet = 8, links = #ark.links<bandwidth = 50, sm_bandwidth = 10,
+      message_bandwidth = 40, packet = 700, message = 6000>>>} {}

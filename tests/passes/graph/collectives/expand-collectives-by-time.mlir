@@ -49,6 +49,22 @@ module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms
 
 // -----
 
+// With links of low latency, two steps take less time than one step with three times the bytes.
+// CHECK-LABEL: ark.program @lowLatency
+// CHECK-COUNT-6: ark.channel.put %{{.+}} : !ark.channel, tensor<131072xbf16>
+module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 132, warps = 16,
+    shared_memory = 232448, bandwidth = 4800, flops = 60000, handoff = 1000, barrier = 1600, overhead = 300,
+    gpu = #ark.gpu<warp_size = 32, links = #ark.links<bandwidth = 370, sm_bandwidth = 33,
+      message_bandwidth = 287, packet = 900, message = 1000>>>} {
+  ark.program @lowLatency(%x: tensor<524288xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"})
+      -> (tensor<524288xbf16> {ark.name = "y"}) attributes {rank = 0 : i64, world_size = 4 : i64} {
+    %0 = ark.all_reduce sum %x world_size = 4 : (tensor<524288xbf16>) -> tensor<524288xbf16>
+    ark.return %0 : tensor<524288xbf16>
+  }
+}
+
+// -----
+
 // However large a tensor is, no ring sends it: no partial sum of 32 bits is sent. 16 MiB are four chunks of 4 MiB: three
 // slices of a chunk to the other ranks, and the sum to all of them.
 // CHECK-LABEL: ark.program @large
