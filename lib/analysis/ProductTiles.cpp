@@ -14,8 +14,21 @@ using llvm::divideCeil;
 /// would use all SMs, but read both operands twice.
 static constexpr int64_t kIdleShare = 16;
 
+/// A stage of fewer rows takes as long as one of this many rows: the time
+/// between two barriers limits it (measured on an H200).
+static constexpr int64_t kMinStageRows = 128;
+
 int64_t mlir::ark::getLeastTiles(TargetAttr target) {
   return target.getSms() - target.getSms() / kIdleShare;
+}
+
+/// Smallest depth of a deep product. At smaller depths, prologues and epilogues
+/// take most of the time, and more tiles divide them among more SMs.
+static constexpr int64_t kMinDeepDepth = 512;
+
+/// Returns true for a deep product whose operands warps can read.
+static bool isDeepAlongDepth(const ProductSizes &sizes) {
+  return sizes.canWarpsRead && sizes.depth >= kMinDeepDepth;
 }
 
 static MatrixTilesAttr getListedTiles(TargetAttr target) {
@@ -67,8 +80,9 @@ double mlir::ark::predictTilesNs(TargetAttr target, const ProductSizes &sizes,
   MatrixTilesAttr listed = getListedTiles(target);
   int64_t stages = divideCeil(sizes.depth, listed.getDepth());
   int64_t products = stages * countTermProducts(sizes.terms);
-  double ns = listed.getTile() +
-              products * (rows + columns) * listed.getStageRow() / kPsPerNs;
+  int64_t stageRows = std::max(rows + columns, kMinStageRows);
+  double ns =
+      listed.getTile() + products * stageRows * listed.getStageRow() / kPsPerNs;
   return divideCeil(countTiles(sizes, rows, columns), target.getSms()) * ns;
 }
 
@@ -93,17 +107,20 @@ static bool divides(TargetAttr target, const ProductSizes &sizes, int64_t rows,
          canSplit(target, sizes, rows, columns);
 }
 
-/// Returns the tiles that divide the result. Operands that warps cannot read
-/// also have tiles of whole panels, which no target lists, since larger tiles
-/// are faster if all SMs are busy.
+/// Returns the tiles that divide the result. Tiles with a side of at most one
+/// panel are for deep products whose operands warps can read. If warps cannot
+/// read the operands, such tiles are whole panels, which no target lists.
 static SmallVector<std::pair<int64_t, int64_t>>
 getTiles(TargetAttr target, const ProductSizes &sizes) {
   MatrixTilesAttr listed = getListedTiles(target);
-  SmallVector<std::pair<int64_t, int64_t>> tiles;
-  for (auto [rows, columns] : listed.getTiles())
-    if (divides(target, sizes, rows, columns, /*across=*/2))
-      tiles.emplace_back(rows, columns);
   int64_t panel = listed.getPanel();
+  SmallVector<std::pair<int64_t, int64_t>> tiles;
+  for (auto [rows, columns] : listed.getTiles()) {
+    bool isNarrow = std::min(rows, columns) <= panel;
+    if ((isDeepAlongDepth(sizes) || !isNarrow) &&
+        divides(target, sizes, rows, columns, /*across=*/2))
+      tiles.emplace_back(rows, columns);
+  }
   if (sizes.canWarpsRead || panel == 0)
     return tiles;
   for (auto [down, across] :
@@ -118,7 +135,8 @@ mlir::ark::findListedTile(TargetAttr target, const ProductSizes &sizes) {
   MatrixTilesAttr listed = getListedTiles(target);
   if (!listed || sizes.depth % listed.getDepth() != 0)
     return std::nullopt;
-  int64_t least = sizes.canWarpsRead ? getLeastTiles(target) : 1;
+  bool mayIdle = !sizes.canWarpsRead || isDeepAlongDepth(sizes);
+  int64_t least = mayIdle ? 1 : getLeastTiles(target);
   std::optional<ProductTile> best;
   for (auto [rows, columns] : getTiles(target, sizes)) {
     if (countTiles(sizes, rows, columns) < least)

@@ -74,10 +74,9 @@ double predictTilesNs(TargetAttr target, const ProductSizes &sizes,
                       int64_t rows, int64_t columns);
 
 /// Returns the listed tile with the shortest predicted time. Returns nothing if
-/// no listed tile divides the result evenly. If warps can read the operands,
-/// smaller tiles, which are not listed, are faster than listed tiles that leave
-/// SMs idle. In that case, the function considers only tiles that divide the
-/// result into at least `getLeastTiles` tiles.
+/// no listed tile divides the result evenly. Tiles of shallow products whose
+/// operands warps can read must be at least `getLeastTiles`: warps then compute
+/// smaller tiles, which are not listed.
 std::optional<ProductTile> findListedTile(TargetAttr target,
                                           const ProductSizes &sizes);
 

@@ -157,9 +157,10 @@ def SplitProductsPass : Pass<"ark-split-products", "::mlir::ark::ProgramOp"> {
     product join the group of the sum.
 
     The pass considers products of 16-bit floats with more than 16 rows on targets that list tiles
-    for matrix units. Each part has whole stages of the depth, and listed tiles that occupy all SMs.
+    for matrix units. Each part has whole stages of the depth and listed tiles.
     The cost model selects the number of parts: it compares the time of the tiles of all parts, and
-    of the sum, with the time of the product that is not split. The pass skips a product whose tile
+    of the sum, with the time of the product that is not split. If an addition is the only reader of
+    the product, the sum is rounded after the addition. The pass skips a product whose tile
     is in the user's plan, and products that share their left operand, which run at the same time.
 
     ```mlir

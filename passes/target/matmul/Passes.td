@@ -35,8 +35,8 @@ def UseTensorCoresPass : Pass<"ark-use-tensor-cores", "::mlir::ModuleOp"> {
     a stage then holds panels of 64 columns, with one row for each K. A warpgroup needs whole
     panels. A tile has up to 128 by 256 or 256 by 128 elements, or half of it for two
     products. K must be a multiple of 64. Operands go through shared memory in stages of 64 elements
-    a row, in the swizzled layout that `wgmma` reads. All threads copy with `cp.async`, two stages
-    ahead. For tiles of 256 by 128 with K of at most 2048, where TMA copies are faster, one thread
+    a row, in the swizzled layout that `wgmma` reads. All threads copy with `cp.async`, up to six
+    stages ahead. For tiles of 256 by 128 with K of at most 2048, where TMA copies are faster, one thread
     for each operand issues `cp.async.bulk.tensor` instead. TMA copies need operands that are rows
     of one matrix, with a pitch that is a multiple of 16 bytes. The accumulators are finally stored
     to the memory of the stages, which replaces the temporary of the product.

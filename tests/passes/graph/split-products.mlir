@@ -20,22 +20,54 @@ ark.program @downProjection(
   // CHECK-NEXT: %[[PARTS:.+]] = ark.matmul %[[XT]], %[[WT]] {transpose_other} :
   // CHECK-SAME: (tensor<8x128x1024xbf16>, tensor<8x2048x1024xbf16>) -> tensor<8x128x2048xf32>
   // CHECK-NEXT: %[[SUM:.+]] = ark.reduce_sum %[[PARTS]] axes = [0] keepdims = false
-  // CHECK-NEXT: %[[Y:.+]] = ark.cast %[[SUM]] to bf16
-  // CHECK-NEXT: ark.add %[[Y]], %[[R]]
+  // The result is rounded once, after the addition.
+  // CHECK-NEXT: %[[WIDE:.+]] = ark.cast %[[R]] to f32
+  // CHECK-NEXT: %[[Y:.+]] = ark.add %[[SUM]], %[[WIDE]]
+  // CHECK-NEXT: ark.cast %[[Y]] to bf16
   %0 = ark.matmul %x, %w {transpose_other} : (tensor<128x8192xbf16>, tensor<2048x8192xbf16>) -> tensor<128x2048xbf16>
   %1 = ark.add %0, %r : (tensor<128x2048xbf16>, tensor<128x2048xbf16>) -> tensor<128x2048xbf16>
   ark.return %1 : tensor<128x2048xbf16>
 }
 
-// The sum over the parts of a larger result would take a third of the time that the split saves.
+// Two parts have 8 MiB, which stay in the L2. A product that is read without an addition is rounded itself.
 // CHECK-LABEL: ark.program @moreRows
-// CHECK-NOT: ark.reduce_sum
+// CHECK: ark.matmul {{.*}} -> tensor<2x512x2048xf32>
+// CHECK-NEXT: %[[SUM:.+]] = ark.reduce_sum
+// CHECK-NEXT: ark.cast %[[SUM]] to bf16
 ark.program @moreRows(
     %x: tensor<512x8192xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %w: tensor<2048x8192xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
     -> (tensor<512x2048xbf16> {ark.name = "y"}) {
   %0 = ark.matmul %x, %w {transpose_other} : (tensor<512x8192xbf16>, tensor<2048x8192xbf16>) -> tensor<512x2048xbf16>
   ark.return %0 : tensor<512x2048xbf16>
+}
+
+// The parts of a larger result do not stay in the L2: their sum would take more time than the split saves.
+// CHECK-LABEL: ark.program @mostRows
+// CHECK-NOT: ark.reduce_sum
+ark.program @mostRows(
+    %x: tensor<512x8192xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<4096x8192xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
+    -> (tensor<512x4096xbf16> {ark.name = "y"}) {
+  %0 = ark.matmul %x, %w {transpose_other} : (tensor<512x8192xbf16>, tensor<4096x8192xbf16>) -> tensor<512x4096xbf16>
+  ark.return %0 : tensor<512x4096xbf16>
+}
+
+// An addition that broadcasts the product, or whose product has another reader, stays as it is.
+// CHECK-LABEL: ark.program @otherAdditions
+// CHECK: %[[SUM:.+]] = ark.reduce_sum
+// CHECK-NEXT: %[[Y:.+]] = ark.cast %[[SUM]] to bf16
+// CHECK-NEXT: ark.add %[[Y]], %{{.+}} : (tensor<128x2048xbf16>, tensor<2x128x2048xbf16>)
+// CHECK-NEXT: ark.mul %[[Y]], %[[Y]]
+ark.program @otherAdditions(
+    %x: tensor<128x8192xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<2048x8192xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"},
+    %r: tensor<2x128x2048xbf16> {ark.kind = #ark.kind<input>, ark.name = "r"})
+    -> (tensor<2x128x2048xbf16> {ark.name = "y"}, tensor<128x2048xbf16> {ark.name = "z"}) {
+  %0 = ark.matmul %x, %w {transpose_other} : (tensor<128x8192xbf16>, tensor<2048x8192xbf16>) -> tensor<128x2048xbf16>
+  %1 = ark.add %0, %r : (tensor<128x2048xbf16>, tensor<2x128x2048xbf16>) -> tensor<2x128x2048xbf16>
+  %2 = ark.mul %0, %0 : (tensor<128x2048xbf16>, tensor<128x2048xbf16>) -> tensor<128x2048xbf16>
+  ark.return %1, %2 : tensor<2x128x2048xbf16>, tensor<128x2048xbf16>
 }
 
 // Products of one left operand run at the same time.

@@ -350,11 +350,11 @@ ark.kernel @k {
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
-// Whole tiles pass through shared memory: three stages of two chunks, whose memory the accumulators
-// reuse at the end. Eight threads copy 128 bytes of a row, and all threads 16 rows at once.
+// Whole tiles pass through shared memory: a stage of two chunks for each of the four steps,
+// whose memory the accumulators reuse at the end. Eight threads copy 128 bytes of a row, and all threads 16 rows at once.
 // CHECK-LABEL: func.func private @body(
 // CHECK-SAME: %[[X:[a-z0-9]+]]: memref<64x256xbf16> {{{.+}}}, %[[W:[a-z0-9]+]]: memref<64x256xbf16>
-// CHECK: %[[MEMORY:.+]] = memref.alloca() {alignment = 128 : i64} : memref<12384xf32>
+// CHECK: %[[MEMORY:.+]] = memref.alloca() {alignment = 128 : i64} : memref<16512xf32>
 // CHECK: %[[PARTS:.+]] = memref.reinterpret_cast %[[MEMORY]] to offset: [0], sizes: [1, 64, 68], strides: [4352, 68, 1]
 // CHECK: scf.forall
 // CHECK-DAG: memref.extract_aligned_pointer_as_index %[[MEMORY]]
@@ -364,8 +364,10 @@ ark.kernel @k {
 // CHECK: nvvm.cp.async.commit.group
 // CHECK-COUNT-8: nvvm.cp.async.shared.global
 // CHECK: nvvm.cp.async.commit.group
+// CHECK-COUNT-8: nvvm.cp.async.shared.global
+// CHECK: nvvm.cp.async.commit.group
 // CHECK: scf.for %[[K:.+]] = %c0{{.*}} to %c256{{.*}} step %c64
-// CHECK: nvvm.cp.async.wait.group 1
+// CHECK: nvvm.cp.async.wait.group 2
 // CHECK-NEXT: gpu.barrier
 // CHECK: arith.cmpi ult
 // CHECK-NEXT: scf.if

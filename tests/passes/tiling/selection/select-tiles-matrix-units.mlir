@@ -146,13 +146,29 @@ ark.program @fewerWavesOfLargerTiles(
   ark.return %0, %2 : tensor<4096x1536xf16>, tensor<4096x384xf16>
 }
 
-// CHECK-LABEL: ark.program @fewTilesHaveNoPreference
-ark.program @fewTilesHaveNoPreference(
+// 112 tiles of 128 x 128 in one wave take less time than 224 smaller tiles in two.
+// CHECK-LABEL: ark.program @idleSMs
+ark.program @idleSMs(
+    %x: tensor<128x2048xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<14336x2048xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
+    -> (tensor<128x14336xbf16> {ark.name = "y"}) {
+  // SM80: tile = array<i64: 128, 128>
+  // SM90: tile = array<i64: 128, 112>
+  %0 = ark.group "g" (%a = %x, %b = %w)
+      : (tensor<128x2048xbf16>, tensor<14336x2048xbf16>) -> tensor<128x14336xbf16> {
+    %1 = ark.matmul %a, %b {transpose_other} : (tensor<128x2048xbf16>, tensor<14336x2048xbf16>) -> tensor<128x14336xbf16>
+    ark.yield %1 : tensor<128x14336xbf16>
+  }
+  ark.return %0 : tensor<128x14336xbf16>
+}
+
+// CHECK-LABEL: ark.program @fewRows
+ark.program @fewRows(
     %x: tensor<128x2048xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %w: tensor<8192x2048xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
     -> (tensor<128x8192xbf16> {ark.name = "y"}) {
   // SM80: tile = array<i64: 64, 128>
-  // SM90: tile = array<i64: 64, 128>
+  // SM90: tile = array<i64: 128, 64>
   %0 = ark.group "g" (%a = %x, %b = %w)
       : (tensor<128x2048xbf16>, tensor<8192x2048xbf16>) -> tensor<128x8192xbf16> {
     %1 = ark.matmul %a, %b {transpose_other} : (tensor<128x2048xbf16>, tensor<8192x2048xbf16>) -> tensor<128x8192xbf16>
@@ -162,19 +178,20 @@ ark.program @fewTilesHaveNoPreference(
 }
 
 
+// No listed tile divides 4048 columns.
 // CHECK-LABEL: ark.program @raggedColumnsHaveNoPreference
 ark.program @raggedColumnsHaveNoPreference(
     %x: tensor<4096x512xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
-    %w: tensor<4000x512xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
-    -> (tensor<4096x4000xbf16> {ark.name = "y"}) {
-  // SM80: tile = array<i64: 128, 80>
-  // SM90: tile = array<i64: 128, 80>
+    %w: tensor<4048x512xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
+    -> (tensor<4096x4048xbf16> {ark.name = "y"}) {
+  // SM80: tile = array<i64: 128, 128>
+  // SM90: tile = array<i64: 128, 128>
   %0 = ark.group "g" (%a = %x, %b = %w)
-      : (tensor<4096x512xbf16>, tensor<4000x512xbf16>) -> tensor<4096x4000xbf16> {
-    %1 = ark.matmul %a, %b {transpose_other} : (tensor<4096x512xbf16>, tensor<4000x512xbf16>) -> tensor<4096x4000xbf16>
-    ark.yield %1 : tensor<4096x4000xbf16>
+      : (tensor<4096x512xbf16>, tensor<4048x512xbf16>) -> tensor<4096x4048xbf16> {
+    %1 = ark.matmul %a, %b {transpose_other} : (tensor<4096x512xbf16>, tensor<4048x512xbf16>) -> tensor<4096x4048xbf16>
+    ark.yield %1 : tensor<4096x4048xbf16>
   }
-  ark.return %0 : tensor<4096x4000xbf16>
+  ark.return %0 : tensor<4096x4048xbf16>
 }
 
 
