@@ -31,6 +31,7 @@ include_patterns = [
     "docs/**.md",
     "benchmarks/**.md",
     "dialects/**.md",
+    "lib/**.md",
     "passes/**.md",
     "ark_mlir/runtime/README.md",
     "tests/soak/README.md",

@@ -1,5 +1,5 @@
-"""Rooms are folders with one job each: a README names all files, tests have the same folder, and a
-room uses only rooms that precede it.
+"""Rooms are folders with one job each: a README names all files, tests of passes have the same
+folder, and a room of passes uses only rooms that precede it.
 """
 
 from __future__ import annotations
@@ -11,28 +11,36 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PASSES = ROOT / "passes"
+LIB = ROOT / "lib"
 RUNTIME = ROOT / "ark_mlir" / "runtime"
 ROOMS = sorted(path.parent for path in PASSES.rglob("CMakeLists.txt") if path.parent != PASSES)
 LINES = 40
-
-
 # Files that every room has, and that no README needs to name.
 COMMON = {"Passes"}
+# Suffixes of the files that READMEs name. `Dockerfile` has none.
+SUFFIXES = {".cpp", ".h", ".cmake", ".map", ".py", ".sh", ""}
+# A room of lib with no more sources than these needs no README: docs/architecture.md has its job.
+FEW = 2
+
+
+def find_sources(room: Path) -> list[Path]:
+    return [path for path in room.iterdir() if path.is_file() and path.suffix in SUFFIXES]
+
+
+LIB_FOLDERS = sorted(path for path in LIB.iterdir() if path.is_dir())
+LIB_ROOMS = [path for path in LIB_FOLDERS if len(find_sources(path)) > FEW]
 
 
 def named(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("room", [*ROOMS, RUNTIME], ids=named)
+@pytest.mark.parametrize("room", [*ROOMS, *LIB_ROOMS, RUNTIME], ids=named)
 def test_readme(room: Path) -> None:
     """A README states input, output and where to begin, and fits on one screen."""
     text = (room / "README.md").read_text(encoding="utf-8")
     assert len(text.splitlines()) <= LINES
-    # A folder of folders has a table of them, and helpers have none of their own.
-    has_none = room.name in ("target", "support")
-    words = ("ead ",) if has_none else ("**Input:**", "**Output:**", "ead ")
-    assert [word for word in words if word not in text] == []
+    assert [word for word in ("**Input:**", "**Output:**", "ead ") if word not in text] == []
 
 
 def find_unnamed(room: Path) -> list[str]:
@@ -41,27 +49,35 @@ def find_unnamed(room: Path) -> list[str]:
     ``Decompose<Family>`` names all files whose names begin with ``Decompose``.
     """
     text = (room / "README.md").read_text(encoding="utf-8")
-    names = set(re.findall(r"\w+", text))
+    names = {name for code in re.findall(r"`([^`\n]+)`", text) for name in re.findall(r"\w+", code)}
     families = tuple(re.findall(r"`(\w+)<\w+>`", text))
-    stems = {path.stem for path in room.iterdir() if path.suffix in (".cpp", ".h")} - COMMON
+    stems = {path.stem for path in find_sources(room)} - COMMON
     return sorted(stem for stem in stems - names if not families or not stem.startswith(families))
 
 
-@pytest.mark.parametrize("room", ROOMS, ids=named)
+@pytest.mark.parametrize("room", [*ROOMS, *LIB_ROOMS], ids=named)
 def test_the_readme_names_every_source(room: Path) -> None:
     assert find_unnamed(room) == []
 
 
 def test_the_search_finds_sources_without_names(tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text("| `Tile`, `Sum<Family>` | tiles and sums |")
-    for name in ("Tile.cpp", "TileShape.h", "SumOfRows.cpp", "Passes.h", "Other.txt"):
+    for name in ("Tile.cpp", "TileShape.h", "SumOfRows.cpp", "Passes.h", "Other.txt", "tiles.sh"):
         (tmp_path / name).touch()
-    assert find_unnamed(tmp_path) == ["TileShape"]
+    assert find_unnamed(tmp_path) == ["TileShape", "tiles"]
 
 
 def test_rooms_are_found() -> None:
     names = [named(room) for room in ROOMS]
     assert {"passes/graph", "passes/target", "passes/target/matmul"} <= set(names)
+    assert {"lib/analysis", "lib/cmake", "lib/tools"} <= {named(room) for room in LIB_ROOMS}
+
+
+def test_the_architecture_names_every_folder_of_lib() -> None:
+    text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    assert [path.name for path in LIB_FOLDERS if f"`{named(path)}`" not in text] == []
+    linked = {named(room) for room in LIB_ROOMS if f"../{named(room)}/README.md" in text}
+    assert linked == {named(room) for room in LIB_ROOMS}
 
 
 def read_order(folder: Path) -> list[str]:
