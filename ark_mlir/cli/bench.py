@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from ..progress import Progress
@@ -44,17 +45,24 @@ def add(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> int:
     """Runs the command."""
     from ..runtime import load
+    from ..tuning import measure_runs
+    from ..units import duration
 
     with load(options.bundle) as executable:
         inputs = prepare(executable, options)
         with Progress(f"measuring {executable.name}"):
-            seconds = measure(executable, inputs, options)
-        figures = statistics(seconds, executable.report().predicted_ns, options.iterations)
+            times = measure_runs(
+                executable,
+                inputs,
+                runs=options.runs,
+                warmup=options.warmup,
+                iterations=options.iterations,
+                resident=options.resident,
+            )
+    figures = asdict(times)
     if options.json:
         print(json.dumps(figures))
         return 0
-    from ..units import duration
-
     print(f"{executable.name}: {options.runs} runs of {options.iterations} iterations")
     for name, value in figures.items():
         print(f"  {name:<10} {duration(value * 1e9)} per iteration")
@@ -73,36 +81,3 @@ def prepare(executable: Executable, options: argparse.Namespace) -> dict[str, An
     else:
         bind_parameters(executable, options)
     return {**zeros(executable.inputs), **read_inputs(executable, options)}
-
-
-def measure(
-    executable: Executable, inputs: dict[str, Any], options: argparse.Namespace
-) -> list[float]:
-    """Returns the seconds of each run."""
-    if options.resident:
-        with executable.resident() as resident:
-            return _measure(resident.run, inputs, options)
-    return _measure(executable.run, inputs, options)
-
-
-def _measure(run: Any, inputs: dict[str, Any], options: argparse.Namespace) -> list[float]:
-    from ..tuning import measure_seconds
-
-    def once() -> None:
-        run(inputs, iterations=options.iterations)
-
-    for _ in range(options.warmup):
-        once()
-    return [measure_seconds(once) for _ in range(options.runs)]
-
-
-def statistics(seconds: list[float], predicted_ns: int, iterations: int) -> dict[str, float]:
-    """Returns statistics of the seconds per iteration."""
-    ordered = sorted(value / iterations for value in seconds)
-    return {
-        "least": ordered[0],
-        "median": ordered[len(ordered) // 2],
-        "p90": ordered[min(len(ordered) - 1, len(ordered) * 9 // 10)],
-        "most": ordered[-1],
-        "predicted": predicted_ns / 1e9,
-    }

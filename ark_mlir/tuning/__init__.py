@@ -6,7 +6,7 @@
 """
 
 from .costs import Costs, TaskCost
-from .measuring import measure, measure_seconds, zeros
+from .measuring import RunTimes, measure, measure_runs, measure_seconds, zeros
 from .search import Build, Candidate, Prepare, ShowProgress, Tuning, check_options, search, tune
 
 __all__ = [
@@ -14,11 +14,13 @@ __all__ = [
     "Candidate",
     "Costs",
     "Prepare",
+    "RunTimes",
     "ShowProgress",
     "TaskCost",
     "Tuning",
     "check_options",
     "measure",
+    "measure_runs",
     "measure_seconds",
     "search",
     "tune",

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
 
 import ark_mlir as ark
+from ark_mlir.tuning import measuring
 
 
 def make_program() -> ark.Program:
@@ -107,3 +112,64 @@ def test_measure_needs_a_trace() -> None:
         executable.bind({"w": np.ones(32, np.float32)})
         with pytest.raises(ark.InvalidUsageError, match="trace"):
             ark.tuning.measure(executable, {"x": np.ones((16, 32), np.float32)})
+
+
+class CountedRuns:
+    """An executable that only counts runs and their iterations."""
+
+    def __init__(self) -> None:
+        self.iterations: list[int] = []
+        self.resident_runs = 0
+
+    def run(self, inputs: object, *, iterations: int) -> None:
+        self.iterations.append(iterations)
+
+    @contextmanager
+    def resident(self) -> Iterator[CountedRuns]:
+        before = len(self.iterations)
+        yield self
+        self.resident_runs = len(self.iterations) - before
+
+    def report(self) -> SimpleNamespace:
+        return SimpleNamespace(predicted_ns=2000)
+
+
+@pytest.mark.parametrize("resident", [False, True])
+def test_measure_runs(resident: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Warm-up runs do not count, and times are those of one iteration."""
+    executable, seconds = CountedRuns(), iter((8.0, 4.0, 16.0, 12.0))
+
+    def measure_seconds(work: Callable[[], object]) -> float:
+        work()
+        return next(seconds)
+
+    monkeypatch.setattr(measuring, "measure_seconds", measure_seconds)
+    times = ark.tuning.measure_runs(
+        executable, {}, runs=4, warmup=2, iterations=4, resident=resident
+    )
+    assert times == ark.tuning.RunTimes(
+        least=1.0, median=2.5, p90=4.0, most=4.0, predicted=2000 / 1e9
+    )
+    assert executable.iterations == [4] * 6
+    assert executable.resident_runs == (6 if resident else 0)
+
+
+def test_run_times() -> None:
+    """Two of twenty runs are slower than 90 % of them; the percentile is the faster of the two."""
+    times = ark.tuning.RunTimes.summarize([*range(1, 21)], predicted=3)
+    assert times == ark.tuning.RunTimes(1, 10.5, 19, 20, 3)
+
+
+@pytest.mark.parametrize(
+    ("counts", "message"),
+    [
+        ({"runs": 0}, "runs must be at least 1, not 0"),
+        ({"iterations": -1}, "iterations must be at least 1, not -1"),
+        ({"warmup": -1}, "warmup must be at least 0, not -1"),
+    ],
+)
+def test_counts_of_measured_runs(counts: dict[str, int], message: str) -> None:
+    executable = CountedRuns()
+    with pytest.raises(ark.InvalidUsageError, match=f"^{message}$"):
+        ark.tuning.measure_runs(executable, {}, **counts)
+    assert executable.iterations == []
