@@ -76,7 +76,9 @@ class RunTimes:
 
     @classmethod
     def summarize(cls, seconds: Sequence[float], predicted: float = 0) -> RunTimes:
-        """Returns the statistics of the seconds of an iteration in each run, at least one.
+        """Returns the statistics of `seconds`, those of an iteration in each run.
+
+        `seconds` has at least one element. `predicted` is the prediction of an iteration.
 
         Example:
             >>> RunTimes.summarize([3.0, 1.0, 2.0]).median
