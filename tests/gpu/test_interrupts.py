@@ -15,7 +15,7 @@ pytestmark = pytest.mark.gpu
 
 
 @pytest.mark.parametrize("is_resident", [False, True])
-def test_an_interrupt_at_each_place_of_a_run(
+def test_an_interrupt_at_each_point_of_a_run(
     load: Callable[[str], ark.Executable], is_resident: bool
 ) -> None:
     x = np.random.default_rng(0).standard_normal((64, 256)).astype(np.float32)

@@ -104,8 +104,8 @@ def is_quick(path: Path) -> bool:
     return is_below(path, QUICK) and not is_below(path, NOT_QUICK)
 
 
-def is_below(path: Path, places: tuple[str, ...]) -> bool:
-    return any(path.is_relative_to(HOST / place) for place in places)
+def is_below(path: Path, names: tuple[str, ...]) -> bool:
+    return any(path.is_relative_to(HOST / name) for name in names)
 
 
 @pytest.fixture(scope="session")

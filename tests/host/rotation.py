@@ -61,7 +61,7 @@ ROTATION: dict[str, tuple[int, int]] = {
     "benchmarks/test_tensor_parallel.py::test_wrong_results_have_no_times": (8, 2),
     "benchmarks/test_training.py::test_losses_are_those_of_torch": (8, 3),
     "benchmarks/test_training.py::test_wrong_losses_have_no_times": (8, 2),
-    "bundle/test_fuzz.py::test_any_value_at_any_place_of_the_manifest": (8, 5),
+    "bundle/test_fuzz.py::test_any_value_at_any_path_of_the_manifest": (8, 5),
     "bundle/test_manifest.py::test_a_grid_of_many_extents_is_refused_quickly": (8, 0),
     "bundle/test_store.py::test_sixteen_processes_share_a_store": (8, 6),
     "cli/test_doctor.py::test_every_target_has_a_line": (8, 6),

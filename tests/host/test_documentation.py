@@ -193,8 +193,8 @@ def find_scripts(command: str) -> list[Path]:
     """Returns the scripts that a command in a page names."""
     scripts = [SOAK / f"{name}.py" for name in re.findall(r"ONLY=(\w+)", command)]
     for name in re.findall(r"[\w/]+\.py", command):
-        places = [ROOT / name, SOAK / name, *ROOT.glob(f"tests/**/{name}")]
-        scripts.append(next((path for path in places if path.is_file()), ROOT / name))
+        paths = [ROOT / name, SOAK / name, *ROOT.glob(f"tests/**/{name}")]
+        scripts.append(next((path for path in paths if path.is_file()), ROOT / name))
     return scripts
 
 

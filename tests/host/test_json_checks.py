@@ -1,4 +1,4 @@
-"""JSON files: forms that only Python's parser accepts raise, and errors name the place."""
+"""JSON files: forms that only Python's parser accepts raise, and errors name the position."""
 
 from __future__ import annotations
 

@@ -31,11 +31,11 @@ def test_no_interrupt_leaves_a_monitor_locked() -> None:
             monitor.notify_all()
         monitor.wait_for(lambda: False, 0.001)
 
-    places = 0
+    interrupts = 0
     for _ in interrupt_everywhere(use):
         assert is_free(monitor.lock)
-        places += 1
-    assert places > 5
+        interrupts += 1
+    assert interrupts > 5
 
 
 def test_a_wait_ends_with_a_change() -> None:

@@ -51,7 +51,7 @@ _FILE = re.compile(r"# (\w+\.py)\n")
 class Block:
     """One fenced block, and its expected output if that is shown."""
 
-    place: str
+    location: str
     kind: str
     text: str
     needs: tuple[str, ...]
@@ -80,7 +80,7 @@ def run_python(block: Block, namespace: dict[str, Any]) -> str:
         Path(file[1]).write_text(block.text, encoding="utf-8")
     output = io.StringIO()
     with contextlib.redirect_stdout(output):
-        exec(compile(block.text, file[1] if file else block.place, "exec"), namespace)
+        exec(compile(block.text, file[1] if file else block.location, "exec"), namespace)
     return output.getvalue()
 
 
@@ -97,8 +97,8 @@ def run_shell(block: Block) -> str:
         check=False,
     )
     fails = (block.shown or "").startswith("ark: error: ")
-    assert result.returncode == int(fails), f"{block.place}: {result.stderr}"
-    assert not (result.stderr and result.stdout), f"{block.place}: {result.stderr}"
+    assert result.returncode == int(fails), f"{block.location}: {result.stderr}"
+    assert not (result.stderr and result.stdout), f"{block.location}: {result.stderr}"
     return result.stdout + result.stderr
 
 
@@ -122,9 +122,9 @@ def test_blocks_print_the_shown_output(
         try:
             output = run_python(block, namespace) if block.kind == "python" else run_shell(block)
         except Exception as error:
-            raise AssertionError(f"{block.place}: {error}") from error
+            raise AssertionError(f"{block.location}: {error}") from error
         if block.shown is not None:
-            assert is_shown(output, block.shown), f"{block.place} prints\n{output}"
+            assert is_shown(output, block.shown), f"{block.location} prints\n{output}"
 
 
 def anchors(document: Path) -> set[str]:
@@ -136,11 +136,11 @@ def anchors(document: Path) -> set[str]:
 def dead_links(document: str) -> list[str]:
     """Returns relative links to missing files, and links to headings that a document does not
     have."""
-    place = ROOT / document
+    page = ROOT / document
     dead: list[str] = []
-    for link in re.findall(r"\]\(([^)]+)\)", place.read_text(encoding="utf-8")):
+    for link in re.findall(r"\]\(([^)]+)\)", page.read_text(encoding="utf-8")):
         path, _, anchor = link.partition("#")
-        target = place.parent / path if path else place
+        target = page.parent / path if path else page
         if "://" not in link and not (
             target.exists() and (not anchor or anchor in anchors(target))
         ):

@@ -149,7 +149,7 @@ class Rank:
         self.reports: list[dict[str, Any]] = []
         self.ended: float | None = None
         self._changed = threading.Condition()
-        place = {
+        variables = {
             "RANK": str(number),
             "WORLD_SIZE": str(plan.size),
             "MASTER_ADDR": job,
@@ -160,7 +160,7 @@ class Rank:
         self._process = subprocess.Popen(
             [sys.executable, __file__, "--rank", plan.mode],
             cwd=folder / "work",
-            env={**os.environ, **place},
+            env={**os.environ, **variables},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

@@ -47,7 +47,7 @@ def shuffled(schedule: Schedule, rng: random.Random) -> str:
     """Returns the program with random work items on random SMs.
 
     Most schedules keep the program order of tasks within a lane. In some, two items of a lane
-    change places; the compiler refuses these where a dependence forbids it.
+    are swapped; the compiler refuses these where a dependence forbids it.
     """
     lanes: list[list[str]] = [[] for _ in range(schedule.sms)]
     style = rng.choice(["scattered", "one SM a task", "one SM", "reversed SMs"])

@@ -112,7 +112,7 @@ class Execution:
 
     def __init__(self, program: Program, senders: dict[tuple[int, int], set[tuple[int, int]]]):
         self.lanes = program.lanes
-        self.place: dict[tuple[int, int], tuple[int, int]] = {}
+        self.positions: dict[tuple[int, int], tuple[int, int]] = {}
         self.clocks: dict[tuple[int, int], list[int]] = {}
         self._senders = senders
         self._next = [0] * len(self.lanes)
@@ -162,15 +162,15 @@ class Execution:
         at = (lane, self._next[lane])
         self.clocks[at] = self._known[lane]
         self._done.update(vctas)
-        self.place.update(dict.fromkeys(vctas, at))
+        self.positions.update(dict.fromkeys(vctas, at))
         return True
 
     def is_ordered(self, first: tuple[int, int], second: tuple[int, int]) -> bool:
         """Returns True if one vCTA ends before the other begins, in every interleaving."""
-        (lane, item), (other, place) = self.place[first], self.place[second]
+        (lane, item), (other, other_item) = self.positions[first], self.positions[second]
         if lane != other:
-            return self.clocks[other, place][lane] > item
-        return item < place or (item == place and first < second)
+            return self.clocks[other, other_item][lane] > item
+        return item < other_item or (item == other_item and first < second)
 
 
 # -- faults --------------------------------------------------------------------------------------
@@ -339,17 +339,17 @@ def fingerprint(program: Program, declared: Program) -> str:
         if access.offsets.size:
             sizes[access.slot] = max(sizes.get(access.slot, 0), int(access.offsets[-1]) + 1)
     writer = {slot: np.full(size, -1 - slot, np.int64) for slot, size in sizes.items()}
-    place = {slot: np.arange(size, dtype=np.int64) for slot, size in sizes.items()}
+    relative = {slot: np.arange(size, dtype=np.int64) for slot, size in sizes.items()}
     for number, access in enumerate(everything):
         if access.kind != "write":
             digest.update(repr((access.vcta, access.operand)).encode())
             digest.update(writer[access.slot][access.offsets].tobytes())
-            digest.update(place[access.slot][access.offsets].tobytes())
+            digest.update(relative[access.slot][access.offsets].tobytes())
         if access.kind != "read":
             writer[access.slot][access.offsets] = number
-            place[access.slot][access.offsets] = access.relative
+            relative[access.slot][access.offsets] = access.relative
     for slot in sorted(sizes):
         if 1 <= slot <= len(program.manifest["buffers"]):
-            digest.update(writer[slot].tobytes() + place[slot].tobytes())
+            digest.update(writer[slot].tobytes() + relative[slot].tobytes())
     digest.update(repr([body for body, _ in program.tasks]).encode())
     return digest.hexdigest()

@@ -52,7 +52,7 @@ def balance(times: dict[str, dict[int, float]]) -> dict[str, tuple[int, int]]:
     """Returns the table with first shards that make the seconds of all shards similar."""
     table = dict(ROTATION)
     total = [0.0] * SHARDS
-    # The tests with the longest cases come first, since they are the hardest to place.
+    # The tests with the longest cases come first, since short cases fill the rest of a shard.
     known = [name for name, (interval, _) in table.items() if interval and name in times]
     longest = {name: max(find_load(times[name], table[name][0], 0)) for name in known}
     for name in sorted(known, key=longest.__getitem__, reverse=True):

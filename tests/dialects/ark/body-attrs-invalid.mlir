@@ -19,7 +19,7 @@ func.func @unit(%x: memref<4xf32>) {
 // -----
 
 // expected-error @below {{attribute 'ark.cta_collective' must be an i64 from 0 to the number of operands, on a call}}
-func.func @place() attributes {ark.cta_collective = 0 : i64} {
+func.func @notACall() attributes {ark.cta_collective = 0 : i64} {
   return
 }
 

@@ -1,4 +1,4 @@
-"""Files that are damaged or not bundles: each raises one BundleError that names the place."""
+"""Files that are damaged or not bundles: each raises one BundleError that names the position."""
 
 from __future__ import annotations
 

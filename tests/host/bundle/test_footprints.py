@@ -169,10 +169,10 @@ ROWS = {
 
 @pytest.mark.parametrize("case", ROWS)
 def test_entries_of_operands_agree_with_the_manifest(case: str) -> None:
-    place, value, message = ROWS[case]
+    index, value, message = ROWS[case]
     manifest, sections = add_program().parts()
     rows = np.frombuffer(sections["operands"], "<i8").reshape(-1, 2).copy()
-    rows[place] = value
+    rows[index] = value
     with pytest.raises(BundleError, match=message):
         Bundle.from_parts(manifest, {**sections, "operands": rows.tobytes()})
 

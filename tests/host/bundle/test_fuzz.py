@@ -94,20 +94,20 @@ def all_paths(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     keys: Any = ()
     if isinstance(value, (dict, list)):
         keys = value if isinstance(value, dict) else range(len(value))
-    return [path] + [place for key in keys for place in all_paths(value[key], (*path, key))]
+    return [path] + [inner for key in keys for inner in all_paths(value[key], (*path, key))]
 
 
-PLACES = all_paths(MANIFEST)[1:]
+PATHS = all_paths(MANIFEST)[1:]
 
 
 @QUIET
-@given(place=st.sampled_from(PLACES), value=JSON)
-def test_any_value_at_any_place_of_the_manifest(place: tuple[Any, ...], value: Any) -> None:
+@given(path=st.sampled_from(PATHS), value=JSON)
+def test_any_value_at_any_path_of_the_manifest(path: tuple[Any, ...], value: Any) -> None:
     manifest = json.loads(json.dumps(MANIFEST))
     inner = manifest
-    for key in place[:-1]:
+    for key in path[:-1]:
         inner = inner[key]
-    inner[place[-1]] = value
+    inner[path[-1]] = value
     try:
         bundle = Bundle.from_parts(manifest, SECTIONS)
     except BundleError:

@@ -85,7 +85,7 @@ def test_waits(bundle: Bundle, column: int, value: int, error: str) -> None:
     ("row", "column", "value"),
     [(0, 0, 1), (1, 0, 1), (0, 1, 4), (1, 1, 36), (0, 1, 2**20), (1, 1, -8)],
 )
-def test_places(bundle: Bundle, row: int, column: int, value: int) -> None:
+def test_operands_of_packets(bundle: Bundle, row: int, column: int, value: int) -> None:
     """Packets in another buffer, of half a word, in reverse order, and outside of the arena
     raise."""
     first = int(bundle.tables.instructions[find(bundle, Opcode.WAIT), 3])

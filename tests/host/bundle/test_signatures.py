@@ -112,20 +112,20 @@ def test_forms_of_trusted_keys(
     generate_key(tmp_path / "other.pem")
     text = base64.b64encode(raw(key))
     other = public(tmp_path / "other.pem").read_bytes()
-    place = tmp_path / "keys"
+    keys = tmp_path / "keys"
     if form == "base64":
-        place.write_bytes(b"# ours\n\n" + text + b"  # me\n")
+        keys.write_bytes(b"# ours\n\n" + text + b"  # me\n")
     elif form == "many":
-        place.write_bytes(other + text + b"\n" + other)
+        keys.write_bytes(other + text + b"\n" + other)
     else:
-        place.mkdir()
-        (place / ".hidden").write_bytes(b"no key")
-        (place / "a.pem").write_bytes(other)
+        keys.mkdir()
+        (keys / ".hidden").write_bytes(b"no key")
+        (keys / "a.pem").write_bytes(other)
         if form == "folder":
-            (place / "b.pub").write_bytes(public(key).read_bytes())
+            (keys / "b.pub").write_bytes(public(key).read_bytes())
         else:
-            (place / "b.pub").symlink_to(public(key))
-    trust(place)
+            (keys / "b.pub").symlink_to(public(key))
+    trust(keys)
     assert read_bundle(signed).signature is not None
 
 
@@ -166,11 +166,11 @@ def test_no_altered_byte_is_loaded(signed: Path, key: Path, trust: Trust, truste
         trust(public(key))
     data = signed.read_bytes()
     draw = random.Random(0)
-    places = [*range(64), *range(len(data) - TRAILER_SIZE, len(data))]
-    places += [draw.randrange(len(data)) for _ in range(600)]
-    for place in places:
+    indices = [*range(64), *range(len(data) - TRAILER_SIZE, len(data))]
+    indices += [draw.randrange(len(data)) for _ in range(600)]
+    for index in indices:
         altered = bytearray(data)
-        altered[place] ^= 1 << draw.randrange(8)
+        altered[index] ^= 1 << draw.randrange(8)
         signed.write_bytes(altered)
         with pytest.raises(ark.BundleError):
             read_bundle(signed)
@@ -209,9 +209,9 @@ def test_a_signature_cannot_be_taken_off(signed: Path, key: Path, trust: Trust) 
 
 def test_unknown_forms_of_signatures_raise(signed: Path) -> None:
     data = signed.read_bytes()
-    for place in (0, 8, 12, 127):
+    for offset in (0, 8, 12, 127):
         altered = bytearray(data)
-        altered[len(data) - TRAILER_SIZE + place] ^= 2
+        altered[len(data) - TRAILER_SIZE + offset] ^= 2
         signed.write_bytes(altered)
         with pytest.raises(ark.BundleError, match="signature: its format is unknown"):
             read_bundle(signed)
@@ -221,8 +221,8 @@ def test_unknown_forms_of_signatures_raise(signed: Path) -> None:
 
 
 def test_invalid_trusted_keys_raise(signed: Path, trust: Trust, tmp_path: Path) -> None:
-    place = tmp_path / "keys"
-    trust(place)
+    keys = tmp_path / "keys"
+    trust(keys)
     for text, message in (
         (None, "cannot be read"),
         (b"", "holds no key"),
@@ -237,7 +237,7 @@ def test_invalid_trusted_keys_raise(signed: Path, trust: Trust, tmp_path: Path) 
         (bytes(2 << 20), "other than Ed25519 public keys"),
     ):
         if text is not None:
-            place.write_bytes(text)
+            keys.write_bytes(text)
         with pytest.raises(ark.InvalidUsageError, match=f"ARK_TRUSTED_KEYS: .*{message}"):
             read_bundle(signed)
 
@@ -336,8 +336,8 @@ print(read_bundle(signed).signature)
 print(outcome(sign_bundle, plain, key))
 print(outcome(generate_key, key))
 import os
-for place in (key + ".pub", key + ".raw"):
-    os.environ["ARK_TRUSTED_KEYS"] = place
+for path in (key + ".pub", key + ".raw"):
+    os.environ["ARK_TRUSTED_KEYS"] = path
     print(outcome(read_bundle, signed))
 print(outcome(read_bundle, plain))
 """

@@ -107,9 +107,9 @@ def test_a_change_of_any_byte_is_found(tmp_path: Path) -> None:
     kept.save("a", made())
     path = tmp_path / "a.arkbin"
     data = path.read_bytes()
-    for place in range(0, len(data), 7):
-        path.write_bytes(data[:place] + bytes([data[place] ^ 0x10]) + data[place + 1 :])
-        assert kept.load("a") is None, place
+    for index in range(0, len(data), 7):
+        path.write_bytes(data[:index] + bytes([data[index] ^ 0x10]) + data[index + 1 :])
+        assert kept.load("a") is None, index
 
 
 def test_an_entry_of_another_user_is_not_used(
@@ -272,22 +272,22 @@ def test_the_folder_follows_the_environment(
 ) -> None:
     home = tmp_path / "home"
 
-    def place(**variables: str | None) -> Path | None:
+    def folder_of(**variables: str | None) -> Path | None:
         with knobs.scope(**{"ARK_CACHE_DIR": None, "XDG_CACHE_HOME": None, **variables}):
             found = default_store()
             return found and found.folder
 
     monkeypatch.setenv("HOME", str(home))
-    assert place() == home / ".cache/ark"
-    assert place(XDG_CACHE_HOME=str(tmp_path)) == tmp_path / "ark"
-    assert place(XDG_CACHE_HOME="not/absolute") == home / ".cache/ark"
-    assert place(ARK_CACHE_DIR="here", XDG_CACHE_HOME="/var/cache") == Path("here")
+    assert folder_of() == home / ".cache/ark"
+    assert folder_of(XDG_CACHE_HOME=str(tmp_path)) == tmp_path / "ark"
+    assert folder_of(XDG_CACHE_HOME="not/absolute") == home / ".cache/ark"
+    assert folder_of(ARK_CACHE_DIR="here", XDG_CACHE_HOME="/var/cache") == Path("here")
 
     def no_home() -> Path:
         raise RuntimeError("no home")
 
     monkeypatch.setattr(Path, "home", no_home)
-    assert place() is None
+    assert folder_of() is None
 
 
 @pytest.mark.parametrize(

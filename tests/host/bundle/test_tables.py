@@ -78,10 +78,10 @@ def table(sections: dict[str, bytes], name: str) -> np.ndarray[Any, Any]:
 
 @pytest.mark.parametrize("case", CASES)
 def test_an_invalid_field_raises(case: str) -> None:
-    name, place, value, message = CASES[case]
+    name, index, value, message = CASES[case]
     manifest, sections = add_program().parts()
     rows = table(sections, name)
-    rows[place] = value
+    rows[index] = value
     with pytest.raises(BundleError, match=message):
         Bundle.from_parts(manifest, sections | {name: rows.tobytes()})
 

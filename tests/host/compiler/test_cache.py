@@ -72,7 +72,7 @@ def compilations(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def test_a_second_compilation_takes_the_entry(tmp_path: Path, compilations: list[str]) -> None:
     made, found, plain = (
-        ark.compile(ONE, "cpu:2", cache=place) for place in (tmp_path / "c", tmp_path / "c", False)
+        ark.compile(ONE, "cpu:2", cache=cache) for cache in (tmp_path / "c", tmp_path / "c", False)
     )
     assert len(compilations) == 2  # one of these compilations does not use the cache
     np.testing.assert_array_equal(y_of(found), y_of(plain))
@@ -226,10 +226,10 @@ def test_hashes_of_different_files_differ(tmp_path: Path) -> None:
     library = Path(cache_module._ark.__file__)
     with library.open("rb") as stream:
         head = bytearray(stream.read())
-    place = head.find(b"GNU\0", head.find(b"\x03\0\0\0GNU\0")) + 4
+    offset = head.find(b"GNU\0", head.find(b"\x03\0\0\0GNU\0")) + 4
     a.write_bytes(head)
     before = hash_files([a])
-    head[place] ^= 1
+    head[offset] ^= 1
     a.write_bytes(head)
     assert hash_files([a]) != before
 

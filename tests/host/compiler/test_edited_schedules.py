@@ -62,8 +62,8 @@ def check_run(exe: ark.Executable, program: ark.Program) -> None:
 
 def test_the_text_has_comments(text: str) -> None:
     lines = text.splitlines()
-    place = int(re.search(r"begins at line (\d+)", lines[0])[1])  # type: ignore[index]
-    assert lines[place - 1].lstrip().startswith('ark.schedule "list" sms = 4 {')
+    number = int(re.search(r"begins at line (\d+)", lines[0])[1])  # type: ignore[index]
+    assert lines[number - 1].lstrip().startswith('ark.schedule "list" sms = 4 {')
     run = lines[first(lines, 'ark.run "up"')]
     assert re.search(
         r"// at 0 ns, [\d.]+ µs; matmul\+gelu, 16 vCTAs in all, .*schedules.py:\d+$", run
@@ -135,9 +135,9 @@ def test_the_error_of_a_missing_wait_names_both_lines(text: str, tmp_path: Path)
     message = str(caught.value)
     assert f"schedule.mlir:{line}: ark.run: RAW hazard: vCTA 0 of 'down' on SM 0" in message
     assert "without waiting for vCTA 4 of 'up' on SM 1" in message
-    places = re.findall(r"note: .*test_edited_schedules\.py:(\d+): operand", message)
-    assert len(places) == 2
-    assert int(places[1]) - int(places[0]) == 1
+    numbers = re.findall(r"note: .*test_edited_schedules\.py:(\d+): operand", message)
+    assert len(numbers) == 2
+    assert int(numbers[1]) - int(numbers[0]) == 1
 
 
 @pytest.mark.parametrize(

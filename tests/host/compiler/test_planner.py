@@ -153,9 +153,9 @@ def test_plans_that_clash_name_both_ops() -> None:
         ark.output("y", y)
     with pytest.raises(ark.CompileError, match="share warps") as caught:
         ark.compile(program, target="cpu:2")
-    places = re.findall(r"test_planner\.py:(\d+)", str(caught.value))
-    assert len(places) == 2
-    assert int(places[0]) - int(places[1]) == 2
+    numbers = re.findall(r"test_planner\.py:(\d+)", str(caught.value))
+    assert len(numbers) == 2
+    assert int(numbers[0]) - int(numbers[1]) == 2
 
 
 def test_the_exported_text_shows_the_plan(tmp_path: Path) -> None:

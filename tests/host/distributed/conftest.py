@@ -25,7 +25,7 @@ class Come(Protocol):
 
     job: str
 
-    def __call__(self, *places: tuple[int, int], timeout: float = 100) -> list[Any]: ...
+    def __call__(self, *identities: tuple[int, int], timeout: float = 100) -> list[Any]: ...
 
 
 @pytest.fixture
@@ -36,8 +36,8 @@ def come() -> Iterator[Come]:
     """
     job, opened = uuid.uuid4().hex, list[Links]()
 
-    def run(*places: tuple[int, int], timeout: float = 100) -> list[Any]:
-        results: list[Any] = [None] * len(places)
+    def run(*identities: tuple[int, int], timeout: float = 100) -> list[Any]:
+        results: list[Any] = [None] * len(identities)
 
         def work(number: int, rank: int, size: int) -> None:
             try:
@@ -47,8 +47,8 @@ def come() -> Iterator[Come]:
                 results[number] = error
 
         threads = [
-            threading.Thread(target=work, args=(number, *place))
-            for number, place in enumerate(places)
+            threading.Thread(target=work, args=(number, *identity))
+            for number, identity in enumerate(identities)
         ]
         for thread in threads:
             thread.start()
@@ -73,11 +73,11 @@ def launch_ranks() -> Iterator[Callable[..., list[Any]]]:
     def run(script: Path, *words: str, size: int = 2, unheard: int | None = None) -> list[Any]:
         job = uuid.uuid4().hex
         for rank in range(size):
-            place = {"RANK": str(rank), "WORLD_SIZE": str(size), "MASTER_ADDR": job}
+            variables = {"RANK": str(rank), "WORLD_SIZE": str(size), "MASTER_ADDR": job}
             processes.append(
                 subprocess.Popen(
                     [sys.executable, script, *words],
-                    env={**os.environ, **place},
+                    env={**os.environ, **variables},
                     stdout=subprocess.PIPE,
                     text=True,
                 )

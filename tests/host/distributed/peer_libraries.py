@@ -26,7 +26,7 @@ class Broker:
 
     Args:
         folder: common to all processes.
-        rank, ranks: the place of this process.
+        rank, ranks: the rank of this process, and the number of ranks.
 
     Attributes:
         fault: what is wrong on purpose: ``swapped``, ``refused`` or ``plain``; empty for nothing.
@@ -56,9 +56,9 @@ class Broker:
             others = [other for other in range(self.ranks) if other != self.rank]
             mappings: list[MappedParts] = []
             for other in others:
-                place = self._folder / f"{number}-{other}"
-                self._await(place, other)
-                opened = os.open(place.read_text(), os.O_RDWR)
+                path = self._folder / f"{number}-{other}"
+                self._await(path, other)
+                opened = os.open(path.read_text(), os.O_RDWR)
                 files.callback(os.close, opened)
                 mappings.append(MappedParts(api, None, [opened], nbytes))
                 (self._folder / f"{number}-{other}-seen-by-{self.rank}").touch()
@@ -66,9 +66,9 @@ class Broker:
                 self._await(self._folder / f"{number}-{self.rank}-seen-by-{other}", other)
             return mappings
 
-    def _await(self, place: Path, other: int) -> None:
+    def _await(self, path: Path, other: int) -> None:
         deadline = time.monotonic() + self.seconds
-        while not place.exists():
+        while not path.exists():
             if time.monotonic() > deadline:
                 raise RuntimeError(f"rank {other} did not come in time")
             time.sleep(0.001)
@@ -106,7 +106,7 @@ class _Allocation:
 
 
 def install_torch(cuda: Any, broker: Broker, is_initialized: bool = True) -> None:
-    """Puts a stand-in in the place of the modules of PyTorch."""
+    """Replaces the modules of PyTorch."""
 
     class Tensor(_Allocation):
         def data_ptr(self) -> int:
@@ -228,7 +228,7 @@ class _Retained:
 
 
 def install_mscclpp() -> None:
-    """Puts a stand-in in the place of the module of MSCCL++."""
+    """Replaces the module of MSCCL++."""
     module: Any = ModuleType("mscclpp")
     module.Transport = SimpleNamespace(CudaIpc="CudaIpc")
     module.TransportFlags = lambda transport: ("flags", transport)
@@ -269,7 +269,7 @@ class NcclBuffer(_Allocation):
 
 
 def install_nccl(cuda: Any, version: str = "2.32.3") -> None:
-    """Puts a stand-in in the place of the module of nccl4py, with a version of NCCL."""
+    """Replaces the module of nccl4py, with a version of NCCL."""
     module: Any = ModuleType("nccl.core")
     module.mem_alloc = lambda nbytes, device: NcclBuffer(cuda, nbytes, device)
     module.WindowFlag = SimpleNamespace(COLL_SYMMETRIC=1)

@@ -28,13 +28,13 @@ def read(**variables: str) -> Identity:
 
 
 def test_torchrun() -> None:
-    place = {"RANK": "3", "WORLD_SIZE": "4", "LOCAL_RANK": "3", "LOCAL_WORLD_SIZE": "4"}
+    ranks = {"RANK": "3", "WORLD_SIZE": "4", "LOCAL_RANK": "3", "LOCAL_WORLD_SIZE": "4"}
     endpoint = {"MASTER_ADDR": "host", "MASTER_PORT": "29500", "TORCHELASTIC_RUN_ID": "none"}
-    identity = read(**place, **endpoint, TORCHELASTIC_RESTART_COUNT="0")
+    identity = read(**ranks, **endpoint, TORCHELASTIC_RESTART_COUNT="0")
     assert (identity.rank, identity.size, identity.local_rank) == (3, 4, 3)
     # Another port, run or restart is another job.
     for change in ({"MASTER_PORT": "1"}, {"TORCHELASTIC_RESTART_COUNT": "1"}):
-        assert read(**{**place, **endpoint, **change}).job != identity.job
+        assert read(**{**ranks, **endpoint, **change}).job != identity.job
 
 
 def test_open_mpi() -> None:

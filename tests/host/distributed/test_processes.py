@@ -36,11 +36,11 @@ def launch(tmp_path: Path) -> Iterator[Launch]:
         job = uuid.uuid4().hex
         started: dict[int, subprocess.Popen[str]] = {}
         for rank in range(size):
-            place = {"RANK": str(rank), "WORLD_SIZE": str(size), "MASTER_ADDR": job}
+            variables = {"RANK": str(rank), "WORLD_SIZE": str(size), "MASTER_ADDR": job}
             started[rank] = subprocess.Popen(
                 [sys.executable, *([] if words[0].endswith(".py") else [SCENARIOS]), *words],
                 cwd=tmp_path,
-                env={**os.environ, **place},
+                env={**os.environ, **variables},
                 stdout=subprocess.PIPE,
                 text=True,
             )

@@ -162,16 +162,16 @@ def test_a_rank_that_takes_no_messages(come: Come) -> None:
         assert first.gone[1].endswith("accepts no messages")
 
 
-def test_an_interrupt_at_any_place_does_not_stop_the_receiver(come: Come) -> None:
+def test_an_interrupt_at_any_point_does_not_stop_the_receiver(come: Come) -> None:
     """Ctrl-C during a poll of the other ranks once left a lock acquired: the receiver thread waited
     for it, and the end of the world for the thread."""
     first, second = come((0, 2), (1, 2))
     mailbox = first.mailbox(1, 1)
     with Communicator(first, 1, 60).collective_call("poll") as call:
-        for place in interrupt_everywhere(call.find_failure):
-            second.send_to_all(1, 1, f"phase {place}", "poll", None, None)
+        for line in interrupt_everywhere(call.find_failure):
+            second.send_to_all(1, 1, f"phase {line}", "poll", None, None)
             assert first.monitor.wait_for(
-                lambda place=place: (1, f"phase {place}") in mailbox.messages, 10
+                lambda line=line: (1, f"phase {line}") in mailbox.messages, 10
             )
     for link in (first, second):
         link.close("is done")

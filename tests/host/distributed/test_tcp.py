@@ -51,9 +51,9 @@ def connect_all(port: int) -> Iterator[ConnectAll]:
     opened: list[Links] = []
 
     def run(
-        *places: tuple[int, int], secrets: dict[int, str] | None = None, timeout: float = 60
+        *identities: tuple[int, int], secrets: dict[int, str] | None = None, timeout: float = 60
     ) -> list[Any]:
-        results: list[Any] = [None] * len(places)
+        results: list[Any] = [None] * len(identities)
 
         def work(number: int, rank: int, size: int) -> None:
             secret = (secrets or {}).get(rank, SECRET)
@@ -67,8 +67,8 @@ def connect_all(port: int) -> Iterator[ConnectAll]:
                 results[number] = error
 
         threads = [
-            threading.Thread(target=work, args=(number, *place))
-            for number, place in enumerate(places)
+            threading.Thread(target=work, args=(number, *identity))
+            for number, identity in enumerate(identities)
         ]
         for thread in threads:
             thread.start()

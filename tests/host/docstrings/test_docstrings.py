@@ -170,9 +170,9 @@ def context_of(name: str) -> str | None:
 
 @pytest.fixture(scope="session")
 def workplace(tmp_path_factory: pytest.TempPathFactory, tiny: Any) -> contexts.Workplace:
-    place = contexts.Workplace(tmp_path_factory.mktemp("examples"), tiny.write_model)
-    place.write_files()
-    return place
+    made = contexts.Workplace(tmp_path_factory.mktemp("examples"), tiny.write_model)
+    made.write_files()
+    return made
 
 
 @pytest.mark.parametrize("test", EXAMPLES, ids=[test.name for test in EXAMPLES])

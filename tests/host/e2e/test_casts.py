@@ -75,10 +75,10 @@ def assert_equal_bits(x: Array, got: Array, want: Array) -> None:
     same = got.view(unsigned) == want.view(unsigned)
     if want.dtype.kind not in "iub":
         same |= np.isnan(got.astype(np.float32)) & np.isnan(want.astype(np.float32))
-    places = np.flatnonzero(~same)
-    assert not len(places), (
-        "\n".join(f"{x[i]!r} becomes {got[i]!r}, not {want[i]!r}" for i in places[:8])
-        + f"\n{len(places)} of {len(x)}"
+    different = np.flatnonzero(~same)
+    assert not len(different), (
+        "\n".join(f"{x[i]!r} becomes {got[i]!r}, not {want[i]!r}" for i in different[:8])
+        + f"\n{len(different)} of {len(x)}"
     )
 
 

@@ -78,8 +78,8 @@ class Inputs:
         values = np.asarray(rng.standard_normal(shape), np.float32)
         if self.draw(st.booleans()):
             odd = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1e15, 1e-15], np.float32)
-            places = rng.random(shape) < 0.2
-            values = np.where(places, rng.choice(odd, shape), values)
+            is_odd = rng.random(shape) < 0.2
+            values = np.where(is_odd, rng.choice(odd, shape), values)
         with np.errstate(over="ignore"):
             return values.astype(dtype.numpy)
 

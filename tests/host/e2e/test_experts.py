@@ -80,7 +80,7 @@ def scaled_top_k(values: list[float]) -> ark.reference.Evaluation:
 
 
 def test_bounds() -> None:
-    """Elements that rounding may exchange have no effect on places that they cannot reach."""
+    """Elements that rounding may exchange do not affect other elements."""
     result = scaled_top_k([1, 4, 2, 3, 1])
     assert result.outputs["indices"].tolist() == [1, 3]
     assert not result.bounds["indices"].any()

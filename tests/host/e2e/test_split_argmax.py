@@ -51,7 +51,7 @@ def draw(shape: tuple[int, ...], dtype: DType) -> Array:
     ("shape", "axis"), [((1, 4 * LONG), 1), ((4, LONG), 1), ((LONG, 3), 0), ((2, LONG, 2), 1)]
 )
 def test_drawn(shape: tuple[int, ...], axis: int, dtype: DType, pick_splitting: Pick) -> None:
-    """Narrow dtypes, with the largest value in many places."""
+    """Narrow dtypes, with the largest value at many indices."""
     with ark.compile(
         build(shape, axis, dtype), target=pick_splitting("cpu:16"), cache=False
     ) as executable:
@@ -70,9 +70,9 @@ def test_special_values(dtype: DType, pick_splitting: Pick) -> None:
         last = 4 * LONG - 1
         for background in (-np.inf, -1.0, -0.0):
             for value in (np.nan, -np.nan, np.inf, 0.0, -0.0):
-                for places in ([], [0], [last], [last, 100], [5 * LONG // 2, LONG, LONG + 1]):
+                for indices in ([], [0], [last], [last, 100], [5 * LONG // 2, LONG, LONG + 1]):
                     x = np.full((1, 4 * LONG), background, np.float32)
-                    x[0, places] = value
+                    x[0, indices] = value
                     x[0, last // 3] = 0.0
                     check(executable, x.astype(dtype.numpy), 1)
 
@@ -84,10 +84,10 @@ def test_ends_of_the_range(dtype: DType, pick_splitting: Pick) -> None:
     ) as executable:
         assert is_split(executable)
         low, high = dtype.integer_range
-        for place in (0, LONG - 1, LONG, 4 * LONG - 1):
+        for index in (0, LONG - 1, LONG, 4 * LONG - 1):
             for value, background in ((low + 1, low), (high, high - 1), (high // 2 + 1, high // 2)):
                 x = np.full((1, 4 * LONG), background, dtype.numpy)
-                x[0, place] = value
+                x[0, index] = value
                 check(executable, x, 1)
 
 

@@ -43,11 +43,11 @@ def columns(images: Array, kernel: Any, stride: Any, pad: Any, dilation: Any) ->
 
 def maxima(images: Array, size: int, stride: int) -> Array:
     """Returns the maxima of windows of [N, H, W, C]."""
-    rows, places = (range(0, extent, stride) for extent in images.shape[1:3])
+    rows, columns = (range(0, extent, stride) for extent in images.shape[1:3])
     return np.stack(
         [
             np.stack(
-                [images[:, i : i + size, j : j + size].max(axis=(1, 2)) for j in places], axis=1
+                [images[:, i : i + size, j : j + size].max(axis=(1, 2)) for j in columns], axis=1
             )
             for i in rows
         ],

@@ -104,8 +104,8 @@ def test_a_copy_of_a_thread_outside_of_a_buffer(
 
 def has_report(outcome: Outcome, failure: str, instruction: str = "") -> bool:
     """Returns True if thread 0 failed, at an instruction; ``0x...`` stands for an address."""
-    place = f" ({instruction} at line " if instruction else ""
-    report = re.escape(f"CTA 0: thread 0: {failure}{place}")
+    instruction = f" ({instruction} at line " if instruction else ""
+    report = re.escape(f"CTA 0: thread 0: {failure}{instruction}")
     pattern = report.replace(re.escape("0x..."), "0x[0-9a-f]+,")
     return re.match(pattern, outcome.failure) is not None
 
@@ -275,8 +275,8 @@ def test_a_copy_of_a_box_outside_of_a_buffer(
 # -- products of warpgroups --------------------------------------------------------------------
 
 ONES = [
-    "%place = mul i32 %thread, 16",
-    "%part = getelementptr i8, ptr addrspace(3) @ark_shared_memory, i32 %place",
+    "%begin = mul i32 %thread, 16",
+    "%part = getelementptr i8, ptr addrspace(3) @ark_shared_memory, i32 %begin",
     "store <8 x bfloat> splat (bfloat 1.0), ptr addrspace(3) %part, align 16",
 ]
 REGISTERS = "call void @llvm.nvvm.wgmma.fence.sync.aligned()"
@@ -371,14 +371,14 @@ def test_warps_with_different_factors(product: str, changed: str, launch: Launch
     """All warps of a warpgroup describe one matrix of 64 rows and one of 16 columns."""
     parts = product.rsplit("i64 0", 1) if changed == "right" else product.split("i64 0", 1)
     mixed = "i64 %descriptor".join(parts)
-    for place in (0, 64):
+    for offset in (0, 64):
         steps = [
             "%is_last_warp = icmp uge i32 %thread, 96",
-            f"%descriptor = select i1 %is_last_warp, i64 {place}, i64 0",
+            f"%descriptor = select i1 %is_last_warp, i64 {offset}, i64 0",
             *ONES, FENCE, BARRIER, REGISTERS, mixed, GROUP, WAIT_FOR_ACCUMULATORS, *USE,
         ]  # fmt: skip
         for outcome in launch(*steps):
-            if place == 0:
+            if offset == 0:
                 assert outcome == Outcome([16] * THREADS, "")
             else:
                 report = "wgmma of other factors than other threads of its warpgroup"

@@ -136,7 +136,7 @@ ACCESSES = {
     "volatile store": "store volatile i32 7, ptr addrspace(3) %at, align 4",
 }
 # Offsets behind the memory, a page later, at the end of the window, and in the guards around the
-# window, with the places that reports name.
+# window, with the descriptions in reports.
 OUTSIDE = {
     BYTES: f"{BYTES} of shared memory, which has {BYTES}",
     BYTES + 4096: f"{BYTES + 4096} of shared memory, which has {BYTES}",
@@ -175,6 +175,6 @@ def test_an_access_outside_of_shared_memory(
     kind = access.rpartition(" ")[2]
     launch = make_kernel(ACCESSES[access], races)
     assert launch(BYTES - 4) == ""
-    for offset, place in OUTSIDE.items():
-        report = f"CTA 0: thread 0: a {kind} of 4 bytes at {place} ({kind} at line "
+    for offset, description in OUTSIDE.items():
+        report = f"CTA 0: thread 0: a {kind} of 4 bytes at {description} ({kind} at line "
         assert launch(offset).startswith(report)

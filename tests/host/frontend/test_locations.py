@@ -107,9 +107,9 @@ def test_ops_of_the_packages_models_have_the_lines_of_the_models() -> None:
         vocabulary=8, hidden=8, layers=1, heads=2, kv_heads=1, head=4, intermediate=8
     )
     program = build_decode(config, max_length=4)
-    places = {str(describe(location)).rsplit(":", 1)[0] for location in locations(program)}
+    files = {str(describe(location)).rsplit(":", 1)[0] for location in locations(program)}
     models = f"{Path(ark.__file__).parent}/models/"
-    assert {place for place in places if not place.startswith(models)} == set()
+    assert {file for file in files if not file.startswith(models)} == set()
 
 
 def test_describe_of_an_object_without_a_file() -> None:

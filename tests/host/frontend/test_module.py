@@ -117,7 +117,7 @@ def test_a_submodule_has_paths_from_the_root() -> None:
     assert [name for name, _ in layer.named_parameters()] == ["layers.1.weight", "layers.1.bias"]
 
 
-def test_a_shared_module_has_the_path_of_its_first_place() -> None:
+def test_a_shared_module_has_the_path_of_its_first_attribute() -> None:
     class Tied(ark.Module):
         def __init__(self) -> None:
             super().__init__()

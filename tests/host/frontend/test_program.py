@@ -226,7 +226,7 @@ def test_bad_names_are_refused(name: object) -> None:
         ark.output("y", ark.input("z", (4,)))
 
 
-def test_names_in_use_are_refused_with_both_places() -> None:
+def test_names_in_use_are_refused_with_both_lines() -> None:
     with ark.Program("p"):
         x = ark.input("x", (4,))
         with pytest.raises(ark.InvalidUsageError, match="parameter 'x': the name is taken") as e:

@@ -102,8 +102,8 @@ def decoder() -> Decoder:
 
 @pytest.fixture
 def address(decoder: Decoder) -> Iterator[str]:
-    with serving(decoder) as place:
-        yield place
+    with serving(decoder) as served:
+        yield served
 
 
 def post(url: str, body: Any) -> tuple[int, Any]:

@@ -238,7 +238,7 @@ def test_norms_of_heads(
         v = ark.input("v", (batch, kv_heads, tokens, head), ark.fp32)
         cos = ark.input("cos", (tokens, head // 2), ark.fp32)
         sin = ark.input("sin", (tokens, head // 2), ark.fp32)
-        place = ark.scalar("place", max=length - tokens)
+        position = ark.scalar("position", max=length - tokens)
         rows = []
         for x, count in ((q, heads), (k, kv_heads)):
             weight = ark.input(f"weight{len(rows)}", (head,), ark.fp32)
@@ -247,10 +247,10 @@ def test_norms_of_heads(
         shape = (batch, kv_heads, length, head)
         caches = [ark.state(name, shape, ark.fp32) for name in ("keys", "values")]
         keys, values = (
-            ark.update(state, row, (0, 0, place, 0))
+            ark.update(state, row, (0, 0, position, 0))
             for state, row in zip(caches, (rows[1], v), strict=True)
         )
-        end = ark.add(place, tokens)
+        end = ark.add(position, tokens)
         ark.output("y", ark.attention(rows[0], keys, values, causal=True, kv_length=end))
     inputs: dict[str, Any] = {
         name: rng.standard_normal(x.shape).astype(np.float32) for name, x in program.inputs.items()
@@ -261,7 +261,7 @@ def test_norms_of_heads(
         # A separate task writes rows of several tokens.
         assert tokens > 1 or any(names.count("rmsnorm") == 2 for names in ops), ops
         for start in (0, 3, length - tokens):
-            inputs["place"] = np.array(start, np.int32)
+            inputs["position"] = np.array(start, np.int32)
             executable.reset()
             expected = ark.reference.evaluate(program, inputs, bound=True)
             got = executable.run(inputs)

@@ -31,7 +31,7 @@ def drawn(pick_target: Pick) -> Draws:
     def compiled(vocabulary: int) -> tuple[ark.Program, ark.Executable]:
         with ark.Program("draw") as program:
             logits = ark.input("logits", (DRAWS, vocabulary), ark.fp32)
-            ark.output("token", draw(logits, ark.scalar("place")))
+            ark.output("token", draw(logits, ark.scalar("position")))
         return program, ark.compile(program, pick_target("cpu:2"))
 
     def run(logits: Array, **choice: Any) -> Array:
@@ -40,7 +40,7 @@ def drawn(pick_target: Pick) -> Draws:
         names = ("temperature", "top_k", "top_p", "seed")
         inputs = {
             "logits": np.tile(logits.astype(np.float32), (DRAWS, 1)),
-            "place": 3,
+            "position": 3,
             **sampling_inputs(*(options[name] for name in names)),
         }
         tokens = executable.run(inputs)["token"]

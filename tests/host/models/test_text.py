@@ -20,7 +20,7 @@ from ark_mlir.cli.main import main
 
 PROMPT = [(7 * i + 3) % 37 for i in range(11)]
 TOKENS = [27, 13, 5, 5, 5, 5, 5, 5]
-# The id of a character is its place: 37 of them, as the tiny decoders have tokens.
+# The id of a character is its index. The tiny decoders have 37 tokens, too.
 LETTERS = "0123456789abcdefghijklmnopqrstuvwxyz "
 
 

@@ -190,8 +190,8 @@ def narrow_errors(name: str, dtype: str, folder: Path, target: str) -> tuple[flo
     inputs = {"ends": -np.ones(8, np.int32)}
     run = model.executables["prefill"].run
     rows = [
-        run({"ids": np.array([[token]], np.int32), "begin": place, **inputs})["logits"][0]
-        for place, token in enumerate(ids)
+        run({"ids": np.array([[token]], np.int32), "begin": index, **inputs})["logits"][0]
+        for index, token in enumerate(ids)
     ]
     return rms(np.array(rows) - wanted), rms(plain - wanted)
 

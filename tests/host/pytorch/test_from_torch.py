@@ -167,8 +167,8 @@ def test_values_that_depend_on_no_input_are_constants(check: Check) -> None:
 def test_a_large_mask_is_no_constant() -> None:
     class Causal(nn.Module):
         def forward(self, x: Any) -> Any:
-            places = torch.arange(1100)
-            return torch.where(places <= places[:, None], x, 0.0).tril(-1)
+            positions = torch.arange(1100)
+            return torch.where(positions <= positions[:, None], x, 0.0).tril(-1)
 
     x = torch.randn(1100, 1100)
     program = ark.from_torch(Causal(), x)
@@ -360,7 +360,7 @@ def test_inputs_that_forward_does_not_take_raise(inputs: Any, message: str) -> N
     assert str(caught.value).endswith(f"do not fit Wrapped.forward(x, scale): {message}")
 
 
-def test_a_wrong_shape_is_one_line_with_its_place(
+def test_a_wrong_shape_is_one_line_with_its_location(
     request: pytest.FixtureRequest, caplog: pytest.LogCaptureFixture
 ) -> None:
     with pytest.raises(ark.InvalidUsageError) as caught:

@@ -376,8 +376,8 @@ def test_reads_by_index(graph: Graph) -> None:
     ids = np.array([[1, 9, 0], [3, 3, 2]])
     check(graph, "aten.embedding.default", table[ids], table, ids)
     check(Graph(), "aten.index_select.default", X[:, [2, 0]], X, 1, np.array([2, 0]))
-    places = np.array([[[0, 3], [1, 1], [2, 0]]] * 2)
-    check(Graph(), "aten.gather.default", np.take_along_axis(X, places, 2), X, 2, places)
+    indices = np.array([[[0, 3], [1, 1], [2, 0]]] * 2)
+    check(Graph(), "aten.gather.default", np.take_along_axis(X, indices, 2), X, 2, indices)
 
 
 @pytest.mark.parametrize(

@@ -162,8 +162,8 @@ def cross_entropies(net: Any, batch: dict[str, Any]) -> Any:
         total = total + functional.cross_entropy(logits, labels, **options)
     each = functional.cross_entropy(logits, labels.clamp(min=0), reduction="none", ignore_index=1)
     total = total + (each * each).sum() + functional.cross_entropy(logits, shares, weight)
-    places = functional.cross_entropy(logits.T[None], labels[None, :4])
-    return total + places + functional.cross_entropy(logits, shares, label_smoothing=0.2)
+    transposed = functional.cross_entropy(logits.T[None], labels[None, :4])
+    return total + transposed + functional.cross_entropy(logits, shares, label_smoothing=0.2)
 
 
 def test_cross_entropies() -> None:

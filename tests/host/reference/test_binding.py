@@ -39,7 +39,7 @@ def test_a_program_in_any_form(tmp_path: Path) -> None:
         assert got["row"] == 4
 
 
-def test_text_that_does_not_parse_names_the_place(tmp_path: Path) -> None:
+def test_text_that_does_not_parse_names_the_line(tmp_path: Path) -> None:
     path = tmp_path / "bad.mlir"
     path.write_text("ark.program @p(\n")
     with pytest.raises(ark.InvalidUsageError):

@@ -62,7 +62,7 @@ def kernel(line_info: bool) -> bytes:
     return bytes(exe.bundle.sections["kernel"])
 
 
-def test_a_place_without_a_file() -> None:
+def test_a_location_without_a_file() -> None:
     """The debug information has no empty file names, on which ptxas 13.0 crashes."""
     found = name_lines(PTX, [KERNEL, SourceLine("op", "", 0, 0)])
     assert '\t.file\t4 "unknown", 0, 0' in found

@@ -29,14 +29,13 @@ def test_pieces_make_up_the_text(whole: str) -> None:
 @given(st.text("abc", max_size=20), st.lists(st.text("abc", min_size=1, max_size=4), max_size=3))
 def test_text_ends_before_the_first_stop_string(whole: str, stops: list[str]) -> None:
     text = GrowingText(decode, stops)
-    places = [whole.index(stop) for stop in stops if stop in whole]
     shown = "".join(deltas(text, whole.encode()))
     # The stop string that is complete first ends the text.
     ends = [whole.index(stop) + len(stop) for stop in stops if stop in whole]
     first = min(ends, default=len(whole))
     begins = [whole.index(stop, 0, first) for stop in stops if stop in whole[:first]]
     assert shown == whole[: min(begins, default=len(whole))]
-    assert text.stopped == bool(places)
+    assert text.stopped == bool(ends)
 
 
 def test_characters_are_whole() -> None:

@@ -78,9 +78,9 @@ def refuse(
         build_it()
     text = str(caught.value)
     lines, first = inspect.getsourcelines(build_it)
-    place = re.match(rf"{re.escape(__file__)}:(\d+): ark\.gradients: ", text)
-    assert place is not None, text
-    assert first <= int(place[1]) < first + len(lines), text
+    found = re.match(rf"{re.escape(__file__)}:(\d+): ark\.gradients: ", text)
+    assert found is not None, text
+    assert first <= int(found[1]) < first + len(lines), text
     assert "\n" not in text
     for fragment in fragments:
         assert fragment in text, text

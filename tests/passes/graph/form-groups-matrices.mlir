@@ -59,7 +59,7 @@ ark.program @noMatricesOfATable(
 
 // -----
 
-// The update writes the state before the product, at whose place the gather would read it.
+// The update writes the state before the product, and the gather would read the state where the product does.
 // CHECK-LABEL: ark.program @overwrittenTable
 // CHECK: ark.group "gather"
 // CHECK-NEXT: ark.gather

@@ -4,7 +4,7 @@
 // that hand-offs between SMs need. LLVM's own atomics would drop both.
 // CHECK-NOT: atomicrmw
 // CHECK-NOT: cmpxchg
-// A resident kernel calls the loop at one place, so that the loop is inlined,
+// A resident kernel calls the loop once in its code, so that the loop is inlined,
 // and all threads of a CTA agree on failure.
 // CHECK-LABEL: func.func private @ark_resident_loop
 // CHECK: llvm.getelementptr %{{.+}}[13]

@@ -69,8 +69,8 @@ _ARENA_CHECK = """  %distance = sub i64 %a, {arena}
   br i1 %known, label %look, label %call
 look:
   %word = and i64 %distance, -4
-  %place = add i64 %word, {shadow}
-  %shadow = inttoptr i64 %place to ptr
+  %number = add i64 %word, {shadow}
+  %shadow = inttoptr i64 %number to ptr
   %states = load <{words} x i32>, ptr %shadow, align 4
   %whole = icmp eq <{words} x i32> %states, splat (i32 1)
   %bits = bitcast <{words} x i1> %whole to i{words}

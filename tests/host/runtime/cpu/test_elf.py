@@ -148,37 +148,37 @@ class Altered:
         """Returns the offsets of the program headers of a type."""
         (table,) = struct.unpack_from("<Q", self.data, 32)
         (count,) = struct.unpack_from("<H", self.data, 56)
-        places = [table + 56 * index for index in range(count)]
-        return [place for place in places if struct.unpack_from("<I", self.data, place)[0] == kind]
+        offsets = [table + 56 * index for index in range(count)]
+        return [at for at in offsets if struct.unpack_from("<I", self.data, at)[0] == kind]
 
     def header(self, which: int, index: int = 0, **fields: int) -> Altered:
         """Changes fields of a program header."""
-        place = self.headers(which)[index]
+        at = self.headers(which)[index]
         names = ("kind", "flags", "offset", "address", "physical", "in_file", "in_memory", "align")
-        values = dict(zip(names, struct.unpack_from("<IIQQQQQQ", self.data, place), strict=True))
-        struct.pack_into("<IIQQQQQQ", self.data, place, *{**values, **fields}.values())
+        values = dict(zip(names, struct.unpack_from("<IIQQQQQQ", self.data, at), strict=True))
+        struct.pack_into("<IIQQQQQQ", self.data, at, *{**values, **fields}.values())
         return self
 
     def get(self, tag: int) -> tuple[int, int]:
         """Returns the offset of a dynamic entry, and its value."""
         offset, size = struct.unpack_from("<QQQQ", self.data, self.headers(DYNAMIC)[0] + 8)[::3]
-        for place in range(offset, offset + size, 16):
-            found, value = struct.unpack_from("<qQ", self.data, place)
+        for at in range(offset, offset + size, 16):
+            found, value = struct.unpack_from("<qQ", self.data, at)
             if found == tag:
-                return place, value
+                return at, value
         raise KeyError(tag)
 
     def entry(self, tag: int, new: int | None = None, value: int | None = None) -> Altered:
         """Changes the tag or the value of a dynamic entry, or both."""
-        place, old = self.get(tag)
+        at, old = self.get(tag)
         struct.pack_into(
-            "<qQ", self.data, place, tag if new is None else new, old if value is None else value
+            "<qQ", self.data, at, tag if new is None else new, old if value is None else value
         )
         return self
 
-    def put(self, place: int, form: str, *values: int) -> Altered:
+    def put(self, offset: int, form: str, *values: int) -> Altered:
         """Writes numbers at an offset of the file."""
-        struct.pack_into(form, self.data, place, *values)
+        struct.pack_into(form, self.data, offset, *values)
         return self
 
 

@@ -104,7 +104,7 @@ def test_an_interrupt_at_any_moment_leaves_a_usable_executable(
 
 
 @pytest.mark.parametrize("is_resident", [False, True])
-def test_an_interrupt_at_each_place_of_a_run_leaves_a_usable_executable(
+def test_an_interrupt_at_each_point_of_a_run_leaves_a_usable_executable(
     make: Make, is_resident: bool
 ) -> None:
     """No lock stays acquired, also while the traceback of the interrupt keeps all frames alive."""
@@ -115,8 +115,8 @@ def test_an_interrupt_at_each_place_of_a_run_leaves_a_usable_executable(
         runs.run(iterations=2)
         assert executable.states["n"] == 2
 
-    places = interrupt_runs(executable, is_resident, lambda runs: runs.run(), count_twice)
-    assert places > 30
+    interrupts = interrupt_runs(executable, is_resident, lambda runs: runs.run(), count_twice)
+    assert interrupts > 30
     executable.close()
 
 

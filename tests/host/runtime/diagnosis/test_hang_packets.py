@@ -22,9 +22,9 @@ def bundle(*lanes: list[Instruction], packets: int = 64) -> Bundle:
     """Task 0 sends packets, and task 1 polls for them; semaphore 0 is available to the schedule."""
     program = ToyProgram(sms=len(lanes))
     program.buffer("n", "state", "int64", [])
-    places = [(SLOT if packets else 1, 0)]
-    program.task("count", 1, places, name="sender", location="net.py:3", ops=["ark.matmul"])
-    program.task("count", 1, places, name="reader", location="net.py:4", ops=["ark.gelu"])
+    operands = [(SLOT if packets else 1, 0)]
+    program.task("count", 1, operands, name="sender", location="net.py:3", ops=["ark.matmul"])
+    program.task("count", 1, operands, name="reader", location="net.py:4", ops=["ark.gelu"])
     program.semaphore(1, "go")
     for sm, items in enumerate(lanes):
         program.lane(sm, items)

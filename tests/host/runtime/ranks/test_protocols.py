@@ -15,7 +15,7 @@ from doorbell_protocol import Doorbell
 from explorer import ViolationError, explore
 from launch_protocol import Launches
 
-# Runs without failure, with one at each place, and with launches that end early.
+# Runs without failure, with a failure of each run, and with launches that end early.
 LAUNCHES: dict[str, dict[str, Any]] = {
     "no failure": {"runs": 3, "stops": {1: 1, 3: 2}, "iterations": 3},
     "first run fails": {"runs": 3, "fails": 1},

@@ -97,12 +97,12 @@ def random_tasks(rng: random.Random) -> list[Task]:
 
 def random_packets(rng: random.Random, tasks: list[Task]) -> None:
     """Adds senders, each of words of its own, and readers of words that are sent before them."""
-    place = 0
+    free = 0
     for number, task in enumerate(tasks[:-1]):
         count = task.grid[0]
         each = rng.randint(1, 3)
         words = count * each
-        if len(task.grid) != 1 or rng.random() < 0.4 or place + 4 * words > ROOT_BYTES:
+        if len(task.grid) != 1 or rng.random() < 0.4 or free + 4 * words > ROOT_BYTES:
             continue
         shape, strides = [words], [1]
         offsets = [(f"d0 * {each}", lambda i, n=each: i[0] * n)]
@@ -110,12 +110,12 @@ def random_packets(rng: random.Random, tasks: list[Task]) -> None:
         if rng.random() < 0.3:  # words of a vCTA are as far apart as possible
             shape, strides, sizes = [each, count], [count, 1], [each, 1]
             offsets = [("0", lambda _: 0), ("d0", lambda i: i[0])]
-        task.operands.append(Operand(PACKETS, place, "i32", shape, strides, offsets, sizes, True))
+        task.operands.append(Operand(PACKETS, free, "i32", shape, strides, offsets, sizes, True))
         for reader in rng.sample(tasks[number + 1 :], rng.randint(1, len(tasks) - number - 1)):
             begin = rng.choice([0, 0, rng.randrange(words)])
-            part = Operand(PACKETS, place + 4 * begin, "i32", [words - begin], [1], [], [], False)
+            part = Operand(PACKETS, free + 4 * begin, "i32", [words - begin], [1], [], [], False)
             reader.operands.append(random_part(rng, reader.grid, part))
-        place += 4 * words
+        free += 4 * words
 
 
 def random_part(rng: random.Random, grid: list[int], operand: Operand) -> Operand:
@@ -317,15 +317,15 @@ def read_schedule(text: str, tasks: list[Task], sms: int, ranks: int = 1) -> Pro
 def mutate_packets(rng: random.Random, program: Program) -> Program:
     """Changes the part that is sent or received, possibly to a part that another task sends."""
     tasks = [replace(task, operands=list(task.operands)) for task in program.tasks]
-    places = [
+    choices = [
         (task, number)
         for task in tasks
         for number, operand in enumerate(task.operands)
         if operand.root == PACKETS
     ]
-    if not places:
+    if not choices:
         return program
-    task, number = rng.choice(places)
+    task, number = rng.choice(choices)
     operand = random_part(rng, task.grid, task.operands[number])
     span = 4 * (1 + sum((n - 1) * s for n, s in zip(operand.shape, operand.strides, strict=True)))
     if rng.random() < 0.5:
@@ -337,7 +337,7 @@ def mutate_packets(rng: random.Random, program: Program) -> Program:
 def join_runs(rng: random.Random, program: Program) -> Program:
     """Joins two adjacent work items."""
     lanes = [list(lane) for lane in program.lanes]
-    places = [
+    choices = [
         (lane, i)
         for lane in lanes
         for i in range(len(lane) - 1)
@@ -345,8 +345,8 @@ def join_runs(rng: random.Random, program: Program) -> Program:
         and lane[i][1] == lane[i + 1][1]
         and lane[i][3] == lane[i + 1][2]
     ]
-    if places:
-        lane, i = rng.choice(places)
+    if choices:
+        lane, i = rng.choice(choices)
         lane[i : i + 2] = [("run", lane[i][1], lane[i][2], lane[i + 1][3])]
     return replace(program, lanes=lanes)
 
@@ -370,8 +370,8 @@ def mutate(rng: random.Random, program: Program) -> Program:
         return stop_updating(rng, program)
     lanes = [list(lane) for lane in program.lanes]
     mutant = replace(program, lanes=lanes, semaphores=list(program.semaphores))
-    places = [(row, i) for row, lane in enumerate(lanes) for i in range(len(lane))]
-    syncs = [(row, i) for row, i in places if lanes[row][i][0] in ("wait", "signal")]
+    choices = [(row, i) for row, lane in enumerate(lanes) for i in range(len(lane))]
+    syncs = [(row, i) for row, i in choices if lanes[row][i][0] in ("wait", "signal")]
     kind = rng.choice(["delete", "delete", "retarget", "swap", "move", "duplicate", "shift"])
     if kind in ("delete", "retarget", "duplicate") and syncs:
         row, i = rng.choice(syncs)
@@ -382,7 +382,7 @@ def mutate(rng: random.Random, program: Program) -> Program:
         else:
             lanes[row].insert(rng.randrange(len(lanes[row])), lanes[row][i])
     elif kind == "move":
-        row, i = rng.choice(places)
+        row, i = rng.choice(choices)
         item = lanes[row].pop(i)
         target = rng.randrange(len(lanes))
         lanes[target].insert(rng.randrange(len(lanes[target]) + 1), item)
@@ -393,7 +393,7 @@ def mutate(rng: random.Random, program: Program) -> Program:
             item = lanes[row].pop(i)
             lanes[row].insert(rng.randrange(len(lanes[row]) + 1), item)
     else:
-        row, i = rng.choice(places)
+        row, i = rng.choice(choices)
         if i + 1 < len(lanes[row]):
             lanes[row][i], lanes[row][i + 1] = lanes[row][i + 1], lanes[row][i]
     used = {item[1] for lane in lanes for item in lane if item[0] in ("signal", "barrier")}

@@ -69,7 +69,7 @@ def fill(rng: random.Random, rank: int, ranks: int) -> Task:
 
 
 def random_task(rng: random.Random, number: int, ranks: int) -> Task:
-    """Returns a random task. If the task updates in place, it writes to its own rank."""
+    """Returns a random task. If the task updates in index, it writes to its own rank."""
     while True:
         grid = [rng.randint(1, 4) for _ in range(rng.choice([1, 1, 2]))]
         task = Task(f"t{number}", grid, [], rng.random() < 0.3, rank=rng.randrange(ranks))
@@ -110,9 +110,9 @@ def add_rank_packets(rng: random.Random, tasks: list[Task], rank: int, ranks: in
     task = Task(f"send{rank}", [1], [words], False, rank=sender, stamps=True)
     if rng.random() < 0.7:
         task.operands.insert(0, random_memory(rng, task, False, ranks))
-    place = rng.randrange(ranks, len(tasks) + 1)
-    readers = [other for other in tasks[place:] if other.rank == rank]
-    tasks.insert(place, task)
+    index = rng.randrange(ranks, len(tasks) + 1)
+    readers = [other for other in tasks[index:] if other.rank == rank]
+    tasks.insert(index, task)
     received = Operand(ARENA, offset, "i64", [count], [1], [], [], False)
     for reader in rng.sample(readers, rng.randint(0, len(readers))):
         reader.operands.append(random_part(rng, reader.grid, received))
@@ -122,11 +122,11 @@ def add_task_packets(rng: random.Random, tasks: list[Task], rank: int) -> None:
     """Makes a task of any rank send words of its own, which later tasks of a rank receive."""
     dtype = rng.choice(["i32", "i64"])
     senders = [
-        (place, task)
-        for place, task in enumerate(tasks[:-1])
+        (index, task)
+        for index, task in enumerate(tasks[:-1])
         if len(task.grid) == 1 and not task.stamps and (task.rank == rank or not task.in_place)
     ]
-    place, sender = rng.choice(senders)
+    index, sender = rng.choice(senders)
     each = rng.randint(1, 2)
     count = each * sender.grid[0]
     if count * BYTES[dtype] > ROOT_BYTES:
@@ -134,7 +134,7 @@ def add_task_packets(rng: random.Random, tasks: list[Task], rank: int) -> None:
     offset = rank * ROOT_BYTES
     offsets = [(f"d0 * {each}", lambda index: index[0] * each)]
     sender.operands.append(Operand(PACKETS, offset, dtype, [count], [1], offsets, [each], True))
-    readers = [task for task in tasks[place + 1 :] if task.rank == rank]
+    readers = [task for task in tasks[index + 1 :] if task.rank == rank]
     received = Operand(PACKETS, offset, dtype, [count], [1], [], [], False)
     for reader in rng.sample(readers, rng.randint(0, len(readers))):
         reader.operands.append(random_part(rng, reader.grid, received))

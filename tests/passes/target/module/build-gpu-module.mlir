@@ -41,8 +41,8 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
 // CHECK: gpu.func @ark_kernel(
 // CHECK: %[[CODE:.+]] = func.call @ark_resident_loop(
 // CHECK: %[[AGAIN:.+]] = func.call @ark_lane() : () -> i64
-// CHECK: %[[PLACE:.+]] = llvm.getelementptr %{{.+}}[%[[AGAIN]]]
-// CHECK: llvm.store %[[CODE]], %[[PLACE]]
+// CHECK: %[[ADDRESS:.+]] = llvm.getelementptr %{{.+}}[%[[AGAIN]]]
+// CHECK: llvm.store %[[CODE]], %[[ADDRESS]]
 module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 132, warps = 16,
     shared_memory = 1024, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
 ark.kernel @stays {

@@ -6,8 +6,8 @@
 // CHECK-LABEL: ark.kernel @k
 // CHECK-SAME: shared_memory = 536 : i64
 // CHECK: func.func @ark_kernel(%[[CONTEXT:.+]]: !llvm.ptr, %[[LANE:.+]]: i64)
-// CHECK: %[[PLACE:.+]] = llvm.getelementptr %{{.+}}[128]
-// CHECK: %[[CACHED:.+]] = llvm.addrspacecast %[[PLACE]]
+// CHECK: %[[SHARED:.+]] = llvm.getelementptr %{{.+}}[128]
+// CHECK: %[[CACHED:.+]] = llvm.addrspacecast %[[SHARED]]
 // CHECK: %[[WORDS:.+]] = arith.constant 14 : index
 // CHECK: scf.for %[[I:.+]] = %{{.+}} to %[[WORDS]] step
 // CHECK: %[[N:.+]] = arith.index_cast %[[I]]
@@ -64,8 +64,8 @@
 // CHECK: llvm.load %{{.+}} : !llvm.ptr -> vector<2xi32>
 // CHECK-LABEL: func.func private @ark_operand(
 // CHECK: llvm.getelementptr %{{.+}}[512]
-// CHECK: %[[PLACE:.+]] = llvm.getelementptr %{{.+}}[%{{.+}}] : {{.+}}, !llvm.ptr
-// CHECK-NEXT: %[[RESULT:.+]] = llvm.load %[[PLACE]] : !llvm.ptr -> !llvm.ptr
+// CHECK: %[[ENTRY:.+]] = llvm.getelementptr %{{.+}}[%{{.+}}] : {{.+}}, !llvm.ptr
+// CHECK-NEXT: %[[RESULT:.+]] = llvm.load %[[ENTRY]] : !llvm.ptr -> !llvm.ptr
 // CHECK-NEXT: return %[[RESULT]]
 module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 2, warps = 2,
     shared_memory = 4096, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
@@ -90,8 +90,8 @@ module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms
     return %row : vector<2xi32>
   }
   func.func private @ark_operand(%context: !llvm.ptr, %operand: i64) -> !llvm.ptr {
-    %place = llvm.load %context : !llvm.ptr -> !llvm.ptr
-    return %place : !llvm.ptr
+    %address = llvm.load %context : !llvm.ptr -> !llvm.ptr
+    return %address : !llvm.ptr
   }
 }
 

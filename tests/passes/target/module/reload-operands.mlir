@@ -25,8 +25,8 @@ gpu.module @kernel {
   // CHECK: %[[TWO:.+]] = llvm.mlir.constant(2 : i64) : i64
   // CHECK: %[[Y:.+]] = llvm.add %[[FIRST]], %[[TWO]] : i64
   // CHECK: %[[ADDRESS:.+]] = llvm.call @ark_operand(%[[CONTEXT]], %[[Y]])
-  // CHECK: %[[PLACE:.+]] = llvm.getelementptr %[[ADDRESS]][%{{.+}}]
-  // CHECK: llvm.store %{{.+}}, %[[PLACE]]
+  // CHECK: %[[ELEMENT:.+]] = llvm.getelementptr %[[ADDRESS]][%{{.+}}]
+  // CHECK: llvm.store %{{.+}}, %[[ELEMENT]]
   // CHECK: llvm.store %{{.+}}, %[[ADDRESS]]
   llvm.func internal @body(%begin: i64, %end: i64, %x: !llvm.ptr, %w: !llvm.ptr, %y: !llvm.ptr {llvm.noalias}) {
     %one = llvm.mlir.constant(1 : i64) : i64
@@ -44,8 +44,8 @@ gpu.module @kernel {
     %again = llvm.icmp "slt" %next, %number : i64
     llvm.cond_br %again, ^sum(%next, %t : i64, f32), ^store
   ^store:
-    %place = llvm.getelementptr %y[%v] : (!llvm.ptr, i64) -> !llvm.ptr, f32
-    llvm.store %t, %place : f32, !llvm.ptr
+    %element = llvm.getelementptr %y[%v] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+    llvm.store %t, %element : f32, !llvm.ptr
     llvm.store %t, %y : f32, !llvm.ptr
     %after = llvm.add %v, %one : i64
     llvm.br ^vcta(%after : i64)

@@ -37,9 +37,9 @@ llvm.func @ark_kernel(%context: !llvm.ptr) {
 }
 llvm.func internal @body(%begin: i64, %end: i64, %task: i64, %status: !llvm.ptr, %x: !llvm.ptr, %p: !llvm.ptr {ark.packets}) {
   %zero = llvm.mlir.constant(0 : i32) : i32
-  %place = llvm.getelementptr %p[%begin] : (!llvm.ptr, i64) -> !llvm.ptr, i32
+  %address = llvm.getelementptr %p[%begin] : (!llvm.ptr, i64) -> !llvm.ptr, i32
   // expected-error @below {{'llvm.store' op uses the address of a packet but is not a packet instruction (target_c6)}}
-  llvm.store %zero, %place : i32, !llvm.ptr
+  llvm.store %zero, %address : i32, !llvm.ptr
   llvm.return
 }
 }
@@ -59,9 +59,9 @@ gpu.module @ark_gpu [#nvvm.target<chip = "sm_90a">] {
 llvm.func @ark_kernel(%context: !llvm.ptr) {
   llvm.return
 }
-llvm.func internal @read(%place: !llvm.ptr) {
+llvm.func internal @read(%address: !llvm.ptr) {
   // expected-error @below {{'llvm.load' op uses the address of a packet but is not a packet instruction (target_c6)}}
-  %word = llvm.load %place : !llvm.ptr -> i32
+  %word = llvm.load %address : !llvm.ptr -> i32
   llvm.return
 }
 llvm.func internal @body(%begin: i64, %end: i64, %task: i64, %status: !llvm.ptr, %x: !llvm.ptr, %p: !llvm.ptr {ark.packets}) {
@@ -69,8 +69,8 @@ llvm.func internal @body(%begin: i64, %end: i64, %task: i64, %status: !llvm.ptr,
   llvm.br ^next(%number : i64)
 ^next(%n: i64):
   %sum = llvm.add %n, %begin : i64
-  %place = llvm.inttoptr %sum : i64 to !llvm.ptr
-  llvm.call @read(%place) : (!llvm.ptr) -> ()
+  %address = llvm.inttoptr %sum : i64 to !llvm.ptr
+  llvm.call @read(%address) : (!llvm.ptr) -> ()
   llvm.return
 }
 }
@@ -90,8 +90,8 @@ gpu.module @ark_gpu [#nvvm.target<chip = "sm_90a">] {
 llvm.func @ark_kernel(%context: !llvm.ptr) {
   llvm.return
 }
-llvm.func internal @same(%place: !llvm.ptr) -> !llvm.ptr {
-  llvm.return %place : !llvm.ptr
+llvm.func internal @same(%address: !llvm.ptr) -> !llvm.ptr {
+  llvm.return %address : !llvm.ptr
 }
 llvm.func internal @body(%begin: i64, %end: i64, %task: i64, %status: !llvm.ptr, %x: !llvm.ptr, %p: !llvm.ptr {ark.packets}) {
   %q = llvm.call @same(%p) : (!llvm.ptr) -> !llvm.ptr
@@ -295,8 +295,8 @@ llvm.func @ark_kernel(%context: !llvm.ptr) {
 }
 llvm.func internal @ark_operand(%context: !llvm.ptr, %number: i64) -> !llvm.ptr {
   %row = llvm.getelementptr %context[%number] : (!llvm.ptr, i64) -> !llvm.ptr, !llvm.ptr
-  %place = llvm.load %row : !llvm.ptr -> !llvm.ptr
-  llvm.return %place : !llvm.ptr
+  %address = llvm.load %row : !llvm.ptr -> !llvm.ptr
+  llvm.return %address : !llvm.ptr
 }
 llvm.func internal @body(%begin: i64, %end: i64, %task: i64, %status: !llvm.ptr, %x: !llvm.ptr, %p: !llvm.ptr {ark.packets}, %context: !llvm.ptr, %first: i64) {
   %one = llvm.mlir.constant(1 : i64) : i64
@@ -325,8 +325,8 @@ llvm.func @ark_kernel(%context: !llvm.ptr) {
 }
 llvm.func internal @ark_operand(%context: !llvm.ptr, %number: i64) -> !llvm.ptr {
   %row = llvm.getelementptr %context[%number] : (!llvm.ptr, i64) -> !llvm.ptr, !llvm.ptr
-  %place = llvm.load %row : !llvm.ptr -> !llvm.ptr
-  llvm.return %place : !llvm.ptr
+  %address = llvm.load %row : !llvm.ptr -> !llvm.ptr
+  llvm.return %address : !llvm.ptr
 }
 llvm.func internal @body(%begin: i64, %end: i64, %task: i64, %status: !llvm.ptr, %x: !llvm.ptr, %p: !llvm.ptr {ark.packets}, %context: !llvm.ptr, %first: i64) {
   %row = llvm.add %first, %begin : i64
@@ -354,8 +354,8 @@ llvm.func @ark_kernel(%context: !llvm.ptr) {
 }
 llvm.func internal @ark_operand(%context: !llvm.ptr, %number: i64) -> !llvm.ptr {
   %row = llvm.getelementptr %context[%number] : (!llvm.ptr, i64) -> !llvm.ptr, !llvm.ptr
-  %place = llvm.load %row : !llvm.ptr -> !llvm.ptr
-  llvm.return %place : !llvm.ptr
+  %address = llvm.load %row : !llvm.ptr -> !llvm.ptr
+  llvm.return %address : !llvm.ptr
 }
 llvm.func internal @body(%begin: i64, %end: i64, %task: i64, %status: !llvm.ptr, %x: !llvm.ptr, %p: !llvm.ptr {ark.packets}) {
   llvm.return

@@ -27,20 +27,20 @@ llvm.func internal @load(%words: !llvm.ptr) -> i32 {
 llvm.func internal @behind(%words: !llvm.ptr, %bytes: i64) -> !llvm.ptr {
   %number = llvm.ptrtoint %words : !llvm.ptr to i64
   %sum = llvm.add %number, %bytes : i64
-  %place = llvm.inttoptr %sum : i64 to !llvm.ptr
-  llvm.return %place : !llvm.ptr
+  %address = llvm.inttoptr %sum : i64 to !llvm.ptr
+  llvm.return %address : !llvm.ptr
 }
 llvm.func internal @ark_operand(%context: !llvm.ptr, %number: i64) -> !llvm.ptr {
   %row = llvm.getelementptr %context[%number] : (!llvm.ptr, i64) -> !llvm.ptr, !llvm.ptr
-  %place = llvm.load %row : !llvm.ptr -> !llvm.ptr
-  llvm.return %place : !llvm.ptr
+  %address = llvm.load %row : !llvm.ptr -> !llvm.ptr
+  llvm.return %address : !llvm.ptr
 }
 llvm.func internal @body(%begin: i64, %end: i64, %task: i64, %status: !llvm.ptr, %x: !llvm.ptr, %p: !llvm.ptr {ark.packets}, %context: !llvm.ptr, %first: i64) {
   %one = llvm.mlir.constant(1 : i64) : i64
   %null = llvm.mlir.zero : !llvm.ptr
   %word = llvm.mlir.constant(7 : i32) : i32
-  %place = llvm.call @behind(%p, %end) : (!llvm.ptr, i64) -> !llvm.ptr
-  llvm.call @send(%place, %word) : (!llvm.ptr, i32) -> ()
+  %address = llvm.call @behind(%p, %end) : (!llvm.ptr, i64) -> !llvm.ptr
+  llvm.call @send(%address, %word) : (!llvm.ptr, i32) -> ()
   %row = llvm.add %first, %one : i64
   %again = llvm.call @ark_operand(%context, %row) : (!llvm.ptr, i64) -> !llvm.ptr
   %loaded = llvm.call @load(%again) : (!llvm.ptr) -> i32
@@ -80,8 +80,8 @@ llvm.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   llvm.return %good : i32
 }
 llvm.func internal @body(%begin: i64, %end: i64, %task: i64, %status: !llvm.ptr, %x: !llvm.ptr, %p: !llvm.ptr {ark.packets}) {
-  %place = llvm.getelementptr %p[1] : (!llvm.ptr) -> !llvm.ptr, i64
-  llvm.store %begin, %place atomic release {alignment = 8 : i64} : i64, !llvm.ptr
+  %address = llvm.getelementptr %p[1] : (!llvm.ptr) -> !llvm.ptr, i64
+  llvm.store %begin, %address atomic release {alignment = 8 : i64} : i64, !llvm.ptr
   llvm.store %begin, %x : i64, !llvm.ptr
   llvm.return
 }

@@ -9,8 +9,8 @@
 // CHECK: %[[EPOCH:.+]] = {{.*}}call @ark_packet_epoch() : () -> i32
 // CHECK: memref.extract_strided_metadata
 // CHECK: %[[BYTES:.+]] = arith.muli %{{.+}}, %c4
-// CHECK: %[[PLACE:.+]] = llvm.inttoptr
-// CHECK: call @ark_send_packet(%[[PLACE]], %[[EPOCH]]) : (!llvm.ptr, i32) -> ()
+// CHECK: %[[ADDRESS:.+]] = llvm.inttoptr
+// CHECK: call @ark_send_packet(%[[ADDRESS]], %[[EPOCH]]) : (!llvm.ptr, i32) -> ()
 // CHECK-NOT: memref.store %{{.+}}, %[[P]]
 // CHECK: memref.store %[[EPOCH]], %[[X]]
 // CHECK: func.func private @ark_begin_packets(%[[CONTEXT:.+]]: !llvm.ptr, %[[LANE:.+]]: i64, %[[ITERATIONS:.+]]: i64)

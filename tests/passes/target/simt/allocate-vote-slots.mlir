@@ -4,8 +4,8 @@
 // CHECK: ark.kernel @votes {{.*}}shared_memory = 288 : i64
 // CHECK-LABEL: func.func private @ark_vote_slots() -> !llvm.ptr<3> {
 // CHECK-NEXT: %[[BASE:.+]] = llvm.mlir.addressof @ark_shared_memory : !llvm.ptr<3>
-// CHECK-NEXT: %[[PLACE:.+]] = llvm.getelementptr %[[BASE]][256]
-// CHECK-NEXT: return %[[PLACE]]
+// CHECK-NEXT: %[[ADDRESS:.+]] = llvm.getelementptr %[[BASE]][256]
+// CHECK-NEXT: return %[[ADDRESS]]
 // CHECK-LABEL: func.func private @ark_warps() -> i32 {
 // CHECK-NEXT: %[[COUNT:.+]] = arith.constant 8 : i32
 // CHECK-NEXT: return %[[COUNT]]

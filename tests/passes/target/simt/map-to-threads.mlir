@@ -650,9 +650,9 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
     scf.reduce
   }
   %number = memref.load %n[] : memref<i32>
-  %place = arith.index_cast %number : i32 to index
+  %element = arith.index_cast %number : i32 to index
   scf.parallel (%i) = (%c0) to (%c1) step (%c1) {
-    memref.store %f, %y[%place] : memref<8xf32>
+    memref.store %f, %y[%element] : memref<8xf32>
     scf.reduce
   }
   return

@@ -34,7 +34,7 @@
 // CHECK-COUNT-2: vector.load %{{.+}} : memref<1x512xbf16>, vector<8xbf16>
 // CHECK: %[[OPEN:.+]]:9 = call @ark_stream_open()
 // CHECK: scf.for %[[CHUNK:.+]] = %[[OPEN]]#0 to %[[OPEN]]#1 step %{{.+}} iter_args(%[[READ:.+]] = %[[OPEN]]#2
-// CHECK: %[[PLACE:.+]] = func.call @ark_stream_consumer_wait(%[[READ]])
+// CHECK: %[[SLOT:.+]] = func.call @ark_stream_consumer_wait(%[[READ]])
 // CHECK-COUNT-2: llvm.load %{{.+}} : !llvm.ptr<3> -> vector<8xbf16>
 // CHECK: func.call @ark_stream_consumer_release
 // An mma takes the loaded words unchanged, and every second word of the row.
@@ -236,7 +236,7 @@ ark.program @singles(%x: tensor<1x512xf32> {ark.kind = #ark.kind<input>, ark.nam
 // CHECK-LABEL: func.func private @body_matmul_stream(
 // CHECK: vector.load %{{.+}} : memref<1x512xbf16>, vector<16xbf16>
 // CHECK-NOT: vector.load
-// CHECK: %[[PLACE:.+]] = func.call @ark_stream_consumer_wait
+// CHECK: %[[SLOT:.+]] = func.call @ark_stream_consumer_wait
 // CHECK: %[[BYTES:.+]] = llvm.load %{{.+}} : !llvm.ptr<3> -> vector<16xi8>
 // CHECK: arith.bitcast %[[BYTES]] : vector<16xi8> to vector<16xf8E4M3FN>
 // CHECK-COUNT-16: math.fma

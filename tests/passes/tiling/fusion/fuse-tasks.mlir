@@ -80,8 +80,8 @@ ark.program @halvesOfPartners(%x: tensor<2x8xf32> {ark.kind = #ark.kind<input>, 
 // CHECK-LABEL: ark.program @partOfADestination
 // CHECK: ark.task "norm+rope" grid [2]
 // CHECK: %[[OWN:.*]] = tensor.empty() : tensor<1x8xf32>
-// CHECK: %[[PLACE:.*]] = tensor.extract_slice %[[OWN]][0, 0] [1, 8] [1, 1] : tensor<1x8xf32> to tensor<8xf32>
-// CHECK: %[[NORM:.*]] = linalg.negf {{.*}} outs(%[[PLACE]]
+// CHECK: %[[SLICE:.*]] = tensor.extract_slice %[[OWN]][0, 0] [1, 8] [1, 1] : tensor<1x8xf32> to tensor<8xf32>
+// CHECK: %[[NORM:.*]] = linalg.negf {{.*}} outs(%[[SLICE]]
 // CHECK-NOT: tensor.empty
 // CHECK: tensor.insert_slice %[[NORM]] into %[[OWN]]
 ark.program @partOfADestination(%x: tensor<2x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
