@@ -14,7 +14,7 @@ from typing import Any, Protocol, cast
 
 from .. import ir
 from ..dialects import gpu
-from ..errors import CompileError, InvalidUsageError, UnsupportedError
+from ..errors import InvalidUsageError, UnsupportedError
 from ..passmanager import PassManager
 from .backend import Backend, Code
 from .cubin import empty_section
@@ -23,6 +23,7 @@ from .cuda_lines import SourceLine, name_lines, take_line_table
 from .cuda_math import define_functions
 from .cuda_toolkit import Toolkit, find_libdevice
 from .fingerprints import hash_files
+from .gpu_module import find_op
 from .target import Target, look_up
 
 _LOG = logging.getLogger("ark.compiler")
@@ -109,7 +110,7 @@ class _Cuda:
         lines: list[SourceLine] | None = None
         if line_info:
             _run(module, "gpu.module(ark-build-line-table)")
-            lines = take_line_table(_find(module, "gpu.module"))
+            lines = take_line_table(find_op(module, "gpu.module"))
         assembled = toolchain.make(module, target.arch, opt_level, lines)
         if assembled.registers is None or assembled.spill_bytes is None:
             _LOG.info("the bundle has PTX, which the driver compiles at every load")
@@ -196,11 +197,11 @@ def _to_ptx(module: ir.Operation) -> str:
     """Returns the PTX of the module's ``gpu.module``, which is replaced by a ``gpu.binary``."""
     toolkit = find_libdevice()
     if toolkit is None:
-        define_functions(_find(module, "gpu.module"))
+        define_functions(find_op(module, "gpu.module"))
         _run(module, "gpu-module-to-binary{format=isa}")
     else:
         _run(module, f"gpu-module-to-binary{{format=isa toolkit='{toolkit.root}'}}")
-    objects = ir.ArrayAttr(_find(module, "gpu.binary").attributes["objects"])
+    objects = ir.ArrayAttr(find_op(module, "gpu.binary").attributes["objects"])
     code: bytes = cast("Any", gpu).ObjectAttr(objects[0]).object
     ptx = code.decode().rstrip("\0")
     if missing := sorted(set(_EXTERNAL.findall(ptx))):
@@ -209,13 +210,6 @@ def _to_ptx(module: ir.Operation) -> str:
             "installed: install the package nvidia-cuda-nvcc, or set CUDA_HOME"
         )
     return ptx
-
-
-def _find(module: ir.Operation, name: str) -> ir.Operation:
-    for op in module.regions[0].blocks[0]:
-        if op.operation.name == name:
-            return op.operation
-    raise CompileError(f"the module has no {name}")
 
 
 def make_backend() -> Backend:

@@ -9,10 +9,11 @@ from typing import Any
 
 from .. import ir
 from .._mlir_libs import _ark  # noqa: TID251 - code generation is the extension's
-from ..errors import CompileError, UnsupportedError
+from ..errors import UnsupportedError
 from .backend import Backend, Code
 from .code_object import read_resources
 from .fingerprints import hash_files
+from .gpu_module import take_gpu_module
 from .linker import find_linker, link
 from .target import Target, look_up
 
@@ -60,22 +61,10 @@ class _Hip:
         del cpu, line_info
         target = Target.parse(str(module.attributes["ark.target"]))
         code = _ark.translate_to_object(
-            _take_code(module), triple=_TRIPLE, cpu=target.arch, opt_level=opt_level
+            take_gpu_module(module), triple=_TRIPLE, cpu=target.arch, opt_level=opt_level
         )
         image = link(code, "--no-undefined")
         return Code(image, target.arch, (), read_resources(image))
-
-
-def _take_code(module: ir.Operation) -> ir.Module:
-    """Moves the ops of the module's ``gpu.module`` to a new module and returns it."""
-    for op in module.regions[0].blocks[0]:
-        if op.operation.name == "gpu.module":
-            result = ir.Module.create(op.location)
-            for inner in list(op.regions[0].blocks[0]):
-                inner.operation.detach_from_parent()
-                result.body.append(inner)
-            return result
-    raise CompileError("the module has no gpu.module")
 
 
 def make_backend() -> Backend:

@@ -11,6 +11,7 @@ from ark_mlir.dialects import gpu
 from ark_mlir.passmanager import PassManager
 from ark_mlir.targets.cuda_assembler import Assembled
 from ark_mlir.targets.cuda_math import define_functions
+from ark_mlir.targets.gpu_module import find_op
 
 from .host_code import compile_kernel
 from .lower import Lowered, lower
@@ -48,17 +49,13 @@ class HostToolchain:
 
 def _to_llvm(module: ir.Operation, folder: Path) -> str:
     """Returns the optimised IR from which LLVM makes PTX."""
-    define_functions(_find(module, "gpu.module"))
+    define_functions(find_op(module, "gpu.module"))
     with module.context:
         manager = PassManager.parse("builtin.module(gpu-module-to-binary{format=llvm})")
     manager.run(module)  # pyright: ignore[reportUnknownMemberType]
-    objects = ir.ArrayAttr(_find(module, "gpu.binary").attributes["objects"])
+    objects = ir.ArrayAttr(find_op(module, "gpu.binary").attributes["objects"])
     code: bytes = cast("Any", gpu).ObjectAttr(objects[0]).object
     source = folder / "kernel.bc"
     source.write_bytes(code)
     command = ["llvm-dis-22", str(source), "-o", "-"]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
-
-
-def _find(module: ir.Operation, name: str) -> ir.Operation:
-    return next(op.operation for op in module.regions[0].blocks[0] if op.operation.name == name)

@@ -25,6 +25,7 @@ from ark_mlir.errors import UnsupportedError
 from ark_mlir.runtime.cpu.driver import CpuDriver
 from ark_mlir.runtime.cpu.kernel import Kernel
 from ark_mlir.targets import Code, Target
+from ark_mlir.targets.gpu_module import take_gpu_module
 
 if TYPE_CHECKING:
     from ark_mlir.bundle import Bundle
@@ -99,7 +100,7 @@ class _CodeGenerator:
         del cpu, line_info
         target = Target.parse(str(module.attributes["ark.target"]))
         code = _ark.translate_to_object(
-            _take_code(module), triple=_ark.host_triple(), opt_level=opt_level
+            _take_kernel(module), triple=_ark.host_triple(), opt_level=opt_level
         )
         with tempfile.TemporaryDirectory() as folder:
             kernel, image = Path(folder, "kernel.o"), Path(folder, "kernel.so")
@@ -113,13 +114,10 @@ class _CodeGenerator:
             return Code(image.read_bytes(), platform.machine(), ())
 
 
-def _take_code(module: ir.Operation) -> ir.Module:
+def _take_kernel(module: ir.Operation) -> ir.Module:
     """Moves the ops of the ``gpu.module`` to a new module, and names the entry ``toy_kernel``."""
-    (gpu,) = (op for op in module.regions[0].blocks[0] if op.operation.name == "gpu.module")
-    result = ir.Module.create(gpu.operation.location)
-    for op in list(gpu.operation.regions[0].blocks[0]):
-        op.operation.detach_from_parent()
-        result.body.append(op)
+    result = take_gpu_module(module)
+    for op in result.body:
         if str(op.operation.attributes["sym_name"]) == '"ark_kernel"':
             op.operation.attributes["sym_name"] = ir.StringAttr.get("toy_kernel", module.context)
     return result
