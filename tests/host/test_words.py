@@ -50,16 +50,10 @@ REPLACED_IN_PYTHON = {
     r"\b(Member|Communicator)\.turn\b|\bTurn\b\(|_turns?\b(?<!in_turn)": "collective call; shard",
 }
 # Folders in which an index or a position of an element is meant, and never a place.
-INDICES = (
-    "ark_mlir",
-    "benchmarks",
-    "docs/extensions",
-    "examples",
-    "tests/gpu",
-    "tests/host/typing",
-)
+INDICES = ("ark_mlir", "benchmarks", "docs/extensions", "examples", "tests")
 PLACE = (
-    r"\bplaces\b|(?<!in)_places?\b|(?<!in )(?<!last )\bplace\b(?=\s*[\[\](),=.}]| (?:for|in|if)\b)"
+    r"\bplaces\b|(?<!in)(?<!last)_places?\b"
+    r"|(?<!in )(?<!last )\bplace\b(?=\s*[\[\](),=.}]| (?:for|in|if)\b)"
 )
 # Folders in which a thread of a warp is meant, and never a lane of the schedule.
 THREADS = (
@@ -155,6 +149,8 @@ def test_the_search_finds_words() -> None:
     assert not re.search(PLACE, "is read in place.")
     assert not re.search(PLACE, "used_in_place(")
     assert not re.search(PLACE, "units in the last place.")
+    assert not re.search(PLACE, "in_the_last_place(")
+    assert re.search(PLACE, "test_an_interrupt_at_each_place(")
     assert not re.search(PLACE, "takes the place of")
     assert QUESTION.match("Whether it is so.")
     assert not QUESTION.match("Whatever")

@@ -37,7 +37,7 @@ class Gpus:
         self.call("cuCtxSetCurrent", self._contexts[number])
 
     def location(self, number: int) -> Any:
-        """A GPU as the place of memory."""
+        """Returns a GPU as a location of memory."""
         location = self.cuda.CUmemLocation()
         location.type = self.cuda.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE
         location.id = number

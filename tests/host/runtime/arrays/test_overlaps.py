@@ -128,14 +128,15 @@ class Setting:
     """
 
     def __init__(
-        self, exe: Executable, run: Run, block: Block, place: Callable[[Array], Any], copies: bool
+        self, exe: Executable, run: Run, block: Block, convert: Callable[[Array], Any], copies: bool
     ) -> None:
-        self.exe, self._run, self.block, self.place, self.copies = exe, run, block, place, copies
+        self.exe, self._run, self.block = exe, run, block
+        self.convert, self.copies = convert, copies
         self._others = {"z": self.at(8), "t": self.at(9)}
 
     def at(self, begin: float, value: float | None = None) -> Any:
         """Returns an array of the block, where the program runs."""
-        return self.place(self.block.array(begin, value))
+        return self.convert(self.block.array(begin, value))
 
     def refuses(self, one: str, other: str, x: Any, **out: Any) -> None:
         """Checks the error of a run, and that the next run is right."""
@@ -157,15 +158,15 @@ class Setting:
 @pytest.fixture(params=WAYS)
 def setting(request: pytest.FixtureRequest, kernel: bytes, cuda: FakeCuda) -> Iterator[Setting]:
     way: str = request.param
-    block, place = Block(), as_is
+    block, convert = Block(), as_is
     with ExitStack() as stack:
         if way.startswith("cuda"):
-            exe, place = fake_executable(cuda, kernel, program()), OnGpu
+            exe, convert = fake_executable(cuda, kernel, program()), OnGpu
         else:
             exe = Executable.from_parts(*program().parts(kernel))
-        stack.enter_context(exe).bind({"w": place(block.array(0, 3))})
+        stack.enter_context(exe).bind({"w": convert(block.array(0, 3))})
         run_once = stack.enter_context(WAYS[way](exe, cuda))
-        yield Setting(exe, run_once, block, place, way == "cpu resident")
+        yield Setting(exe, run_once, block, convert, way == "cpu resident")
     assert cuda.held == 0
 
 
@@ -190,7 +191,7 @@ def test_an_output_and_a_state(setting: Setting) -> None:
     record = {"version": 3, "shape": (SIZE,), "typestr": "<f4"}
     record["data"] = (states.memories["s"].address, False)
     state = np.asarray(type("State", (), {"__array_interface__": record})())
-    setting.refuses("output 'y'", "state 's'", setting.at(5, 1), y=setting.place(state))
+    setting.refuses("output 'y'", "state 's'", setting.at(5, 1), y=setting.convert(state))
 
 
 @pytest.mark.parametrize("begin", [3, 3.25], ids=["equal", "partly"])
@@ -305,19 +306,19 @@ TOGETHER: dict[str, tuple[tuple[float, ...], str, str]] = {
 def test_a_world(kernel: bytes, two: FakeCuda, target: str, case: str, call: Any) -> None:
     block = Block()
 
-    def place(array: Array, rank: int) -> Any:
+    def convert(array: Array, rank: int) -> Any:
         return array if target == "cpu" else OnGpu(array, rank)
 
-    def arrays(places: tuple[float, ...]) -> list[list[Arrays]]:
+    def arrays(begins: tuple[float, ...]) -> list[list[Arrays]]:
         """The inputs, parameters and outputs of both ranks."""
         kinds: list[list[Arrays]] = [[], [], []]
         for rank in range(2):
             values = (inputs(2)[rank]["x"], weights(2)[rank]["w"], None)
             for kind, name, value in zip(kinds, "xwy", values, strict=True):
-                array = block.array(places[3 * rank + kinds.index(kind)])
+                array = block.array(begins[3 * rank + kinds.index(kind)])
                 if value is not None:
                     array[...] = value
-                kind.append({name: place(array, rank)})
+                kind.append({name: convert(array, rank)})
         return kinds
 
     if target == "cpu":
@@ -325,9 +326,9 @@ def test_a_world(kernel: bytes, two: FakeCuda, target: str, case: str, call: Any
         world = ark.World(Bundle.from_parts(*parts))
     else:
         world = bound_world(two, kernel)
-    places, one, other = TOGETHER[case]
+    begins, one, other = TOGETHER[case]
     with world:
-        given, bound, out = arrays(places)
+        given, bound, out = arrays(begins)
         world.bind(bound)
         copies = target == "cpu" and call is run_resident
         if not (copies and other.endswith("/x")):

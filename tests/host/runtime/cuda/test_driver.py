@@ -78,7 +78,7 @@ def test_a_failed_run_leaves_a_usable_executable(kernel: bytes, x: Array) -> Non
 
 
 @pytest.mark.parametrize("is_resident", [False, True])
-def test_an_interrupt_at_each_place_of_a_run_leaves_a_usable_executable(
+def test_an_interrupt_at_each_point_of_a_run_leaves_a_usable_executable(
     kernel: bytes, is_resident: bool
 ) -> None:
     """The kernel has ended when the interrupt leaves the run, so that states can be reset."""
@@ -90,10 +90,10 @@ def test_an_interrupt_at_each_place_of_a_run_leaves_a_usable_executable(
             runs.run(iterations=2)
             assert exe.states["n"] == 2
 
-        places = interrupt_runs(
+        interrupts = interrupt_runs(
             exe, is_resident, lambda runs: runs.run(), count_twice, atomic="fake_cuda"
         )
-        assert places > 100
+        assert interrupts > 100
     assert (cuda.held, cuda.running) == (0, 0)
 
 

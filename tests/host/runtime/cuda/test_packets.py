@@ -24,7 +24,9 @@ def exe(cuda: FakeCuda, kernel: bytes) -> Iterator[Executable]:
     """Counts in the first words of its packets, and in the last ones."""
     program = ToyProgram(sms=1)
     program.buffer("n", "state", "int64", [])
-    tasks = [program.task("count", 1, [place]) for place in ((1, 0), (SLOT, 0), (SLOT, BYTES - 8))]
+    tasks = [
+        program.task("count", 1, [operand]) for operand in ((1, 0), (SLOT, 0), (SLOT, BYTES - 8))
+    ]
     ends = [program.semaphore(1) for _ in range(3)]
     program.lane(0, [*(run(task, 0, 1) for task in tasks), *map(signal, ends)])
     with fake_executable(cuda, kernel, program, packets=BYTES) as executable:

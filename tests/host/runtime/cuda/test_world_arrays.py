@@ -287,8 +287,8 @@ def test_threads_of_ranks(two: FakeCuda, kernel: bytes, in_threads: Callable[...
 def test_the_streams_of_ranks_on_one_gpu() -> None:
     """The run is launched in the first stream, and waits for the other streams."""
     given = array_streams.StreamsByRank((None, 7, 8))
-    place = array_streams.choose_run_stream(given, (), (2, 0), default=5)
-    assert (place.stream, place.producers) == (7, {7, 8})
+    chosen = array_streams.choose_run_stream(given, (), (2, 0), default=5)
+    assert (chosen.stream, chosen.producers) == (7, {7, 8})
     nobody = array_streams.StreamsByRank((None, None))
     assert array_streams.choose_run_stream(nobody, (), (2, 0), default=5).stream == 5
 
