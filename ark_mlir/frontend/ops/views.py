@@ -194,8 +194,8 @@ def split(
         n_or_sizes: the number of equal parts, or a sequence with the extent of each part.
         axis: the dimension; a negative one counts from the end.
 
-    Raises InvalidUsageError if `x` lacks `axis`, or its extent is not divisible by the number of
-    parts, or not the sum of their extents.
+    Raises InvalidUsageError if `x` lacks `axis`, if its extent is not divisible by the number of
+    parts, or not the sum of their extents, or if the number is not in [1, 65536].
 
     Example:
         >>> gate, up = ark.split(x, 2, axis=-1)  # x: (4, 64)
@@ -248,7 +248,7 @@ def sharding(x: Tensor, axis: int, dim_per_shard: int, name: str | None = None) 
     """Splits `x`, of any dtype, along dimension `axis` into parts of extent `dim_per_shard`.
 
     Returns the list of the parts, which are slices. Raises InvalidUsageError if `x` lacks `axis`,
-    or its extent is not a multiple of `dim_per_shard`.
+    if its extent is not a multiple of `dim_per_shard`, or if there are more than 65536 parts.
 
     Example:
         >>> len(ark.sharding(x, axis=1, dim_per_shard=16))  # x: (4, 64)
