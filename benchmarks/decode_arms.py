@@ -12,7 +12,7 @@ from protocol.timing import caller_seconds, device_seconds
 
 import ark_mlir as ark
 
-# Steps of a sample whose caller waits for each of them.
+# Number of steps with which the time of the caller is measured. The caller waits for each step.
 WAITING = 32
 
 

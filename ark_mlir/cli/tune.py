@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..runtime import Executable
     from ..tuning import Costs, Tuning
 
-# The report counts the lanes whose speed differs from the median by more than this share.
+# The report counts the lanes whose speed differs from the median by more than this fraction.
 _UNLIKE = 0.05
 
 

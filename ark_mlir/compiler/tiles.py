@@ -16,7 +16,8 @@ _RANK = re.compile(r"^rank\d+/")
 def assign_tiles(module: ir.Operation, tiles: Mapping[str, Sequence[int]]) -> None:
     """Sets `tile` on the groups of a module at the stage `graph`.
 
-    A key is the name of a group, or of an op in groups without its dialect, such as ``matmul``.
+    A key is the name of a group, or of an op without its dialect, such as ``matmul``. The name of
+    an op stands for all groups that contain such an op and have no key of their own.
 
     Raises:
         InvalidUsageError: no group or op has a key as its name, or a tile has another rank than the

@@ -54,7 +54,7 @@ class Optimizer:
         """Updates the weights, and the states of the optimizer, once.
 
         Args:
-            gradients: a tensor for each weight, of its shape, of floats.
+            gradients: a float tensor for each weight, of the shape of the weight.
             skip: a bool scalar; if it is true at run time, no state changes.
 
         Raises InvalidUsageError if the number of gradients, a shape or a dtype does not fit, or

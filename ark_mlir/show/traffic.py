@@ -38,7 +38,8 @@ class Traffic:
         self._pairs[pair] = before + sent, messages + 1
 
     def of_task(self, task: int) -> str:
-        """Returns the traffic of a task in words, such as ``8 KiB to rank 1``; empty if none."""
+        """Returns the traffic of a task in words, such as ``8 KiB to rank 1``; empty if the task
+        sends nothing."""
         sends = self._of_tasks[task]
         if len(sends) > _MOST_RANKS:
             return f"{size(sum(sends.values()))} to {len(sends)} ranks"

@@ -43,7 +43,7 @@ ENCODER_SIZES = {"length": 8}
 DECODER_SIZES = {"max_length": 16}
 # Decoders with experts, whose folders are those of tiny_models.py.
 EXPERTS = ("mixtral", "qwen3_moe")
-# Models of each type. Their own files are not among the tests.
+# Models of each type. Tests use small folders instead of the files of these models.
 MODELS = {
     "llama": "Llama 2 and 3, SmolLM 2, Falcon 3", "mistral": "Mistral 7B", "qwen2": "Qwen 2, 2.5",
     "qwen3": "Qwen 3", "mixtral": "Mixtral", "qwen3_moe": "Qwen 3 with experts",
@@ -73,7 +73,8 @@ class Recorder:
         self.dtype: DType | None = None
 
     def install(self) -> None:
-        """Replaces the functions of the package. Modules that import a function come later."""
+        """Replaces the functions of the package. Modules that import these functions must be
+        imported afterwards."""
         for name in ops.__all__:
             setattr(ark, name, self.wrap(name, getattr(ark, name)))
 
@@ -82,7 +83,7 @@ class Recorder:
         def recorded(*arguments: Any, **named: Any) -> Any:
             result = function(*arguments, **named)
             touched = {tensor.dtype for tensor in tensors([*arguments, *named.values(), result])}
-            # Indices and conditions have element types of their own, which the case does not cover.
+            # The case does not cover the element types of indices and conditions.
             if self.dtype in touched:
                 self.seen.setdefault(name, set()).add(self.dtype)
             return result

@@ -87,7 +87,7 @@ install_python() {
   requirements | "$venv/bin/pip" install --quiet --no-compile -r /dev/stdin ||
     die "pip could not install the requirements of pyproject.toml"
   # pip compiles the modules with one process, which takes 50 s for PyTorch and transformers. Some
-  # packages contain files that are no Python of this version.
+  # packages contain files that this version of Python cannot compile.
   "$venv/bin/python" -m compileall -q -j 0 "$venv"/lib/python*/site-packages >/dev/null 2>&1 || true
 }
 

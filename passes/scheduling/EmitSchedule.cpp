@@ -7,8 +7,8 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Minimum number of SMs for which a lane op with affine ranges is emitted. An
-/// affine map fits the ranges of any two SMs, even if they have no pattern.
+/// Minimum number of SMs of a lane op with affine ranges. Affine maps fit any
+/// two ranges, so the maps of a lane op for two SMs would state no pattern.
 static constexpr int64_t kSmallestGroup = 3;
 
 //===----------------------------------------------------------------------===//

@@ -1,8 +1,8 @@
-"""Every numbered constraint of a verifier has a test, and every one that is tested is documented.
+"""Every numbered constraint of a verifier has a test, and every tested constraint is documented.
 
-Constraints are documented in .td files as ``- (task_c1) ...``. A lit test names the one that it
-breaks: in the error that it expects, or, where an error names none, in the name of the test's
-function or program.
+Constraints are documented in .td files as ``- (task_c1) ...``. A lit test names the constraint that
+it breaks: in the error that it expects, or in the name of its function or program if the error
+names no constraint.
 """
 
 from __future__ import annotations

@@ -13,9 +13,8 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Fails unless the module defines the function. The runtime finds entry and
-/// bodies by name, so that a misspelt name would surface only when the object
-/// is loaded.
+/// Fails unless the module defines the function. Without this check, a misspelt
+/// name of the entry would surface only when the runtime loads the object.
 static LogicalResult checkFunction(KernelOp kernel, SymbolTable &symbols,
                                    StringAttr name, StringRef role) {
   auto function = name ? symbols.lookup<LLVM::LLVMFuncOp>(name) : nullptr;

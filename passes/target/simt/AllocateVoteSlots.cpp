@@ -1,4 +1,4 @@
-//===- AllocateVoteSlots.cpp - Words for block-wide votes -----------------===//
+//===- AllocateVoteSlots.cpp - Words for votes of a CTA -------------------===//
 
 #include "passes/target/memory_access/SharedMemory.h"
 #include "passes/target/simt/Passes.h"

@@ -304,7 +304,7 @@ def MapToThreadsPass : Pass<"ark-map-to-threads", "::mlir::ModuleOp"> {
 }
 
 def AllocateVoteSlotsPass : Pass<"ark-allocate-vote-slots", "::mlir::ModuleOp"> {
-  let summary = "Reserve shared memory for a block-wide vote";
+  let summary = "Reserve shared memory for votes of the warps of a CTA";
   let description = [{
     An AMD GPU has no barrier with a vote, which tells if a condition holds in any thread. If a
     kernel declares `@ark_vote_slots`, shared memory begins with one word per warp for such votes,

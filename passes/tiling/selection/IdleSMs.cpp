@@ -1,8 +1,8 @@
 //===- IdleSMs.cpp - Cut tiles further if SMs would be idle ---------------===//
 //
 // The cost model works on bodies, which do not exist yet. This file estimates
-// the bytes and operations of a tile from its shape. It only compares estimates
-// for two tiles of one group, so costs that are equal for both may be omitted.
+// the bytes and operations of a tile from its shape. Only estimates for two
+// tiles of one group are compared, so costs that both tiles have are omitted.
 //
 //===----------------------------------------------------------------------===//
 

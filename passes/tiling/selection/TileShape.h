@@ -64,8 +64,8 @@ bool readsAnotherRank(GroupOp group);
 /// and the cost model predicts an earlier end of the task.
 Tile cutForIdleSMs(GroupOp group, Tile tile, TargetAttr target);
 
-/// Rows that every vCTA of their reader recomputes may take 1/kRowsShare of an
-/// SM's memory.
+/// A tensor that every vCTA of its reader recomputes may take 1/kRowsShare of
+/// the shared memory of an SM.
 constexpr int64_t kRowsShare = 3;
 
 /// Aligns the tiles of those `movable` groups whose results only `group` reads:

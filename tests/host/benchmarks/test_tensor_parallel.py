@@ -30,7 +30,7 @@ QUICK = (*TINY, "--samples", 1)
 
 
 def cells(text: str) -> dict[int, list[str]]:
-    """Rows of the table by number of ranks."""
+    """Returns the rows of the table by number of ranks."""
     rows = [line.strip("| ").split("|") for line in text.splitlines() if line.startswith("| tiny")]
     return {int(row[1]): [cell.strip() for cell in row[2:]] for row in rows}
 

@@ -11,7 +11,7 @@ import ark_mlir as ark
 
 
 def test_a_segment_sum(check: Callable[..., Any]) -> None:
-    """Branches that all threads take alike contain loops over a row, with barriers."""
+    """Branches that all threads take contain loops over a row, with barriers."""
     random = np.random.default_rng(0)
     with ark.Program("p") as program:
         rows = ark.input("rows", (70,), ark.int32)

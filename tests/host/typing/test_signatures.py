@@ -166,7 +166,7 @@ class Annotation:
         return f"{self.module}.{self.owner}: {self.role}: {self.text}"
 
     def names(self) -> Iterator[Name]:
-        """Yields the definitions of the names in it."""
+        """Yields the definitions of the names in the annotation."""
         for node in ast.walk(ast.parse(self.text, mode="eval")):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 inner = Annotation(self.module, self.owner, self.role, node.value)

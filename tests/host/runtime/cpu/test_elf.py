@@ -49,7 +49,7 @@ def build(tmp_path: Path) -> Callable[..., bytes]:
 
 # -- code that would run on load -------------------------------------------------------------------
 
-# Leaves a file without the C library, which resolvers run too early to call.
+# Creates a file by a system call, since a resolver runs too early to call the C library.
 RESOLVER = """
 static int plain(const void *c, long lane) {{ return 0; }}
 static void *resolve(void) {{
