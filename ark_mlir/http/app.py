@@ -1,7 +1,8 @@
 """The server: OpenAI's endpoints as an application of FastAPI.
 
-It converts requests to jobs of the worker, and results to responses. Sequences run one after
-another. A request gets status 429 if the queue is full. If a client disconnects, its request ends.
+The server converts requests to jobs of the worker, and results to responses. Sequences run one
+after another. A request gets status 429 if the queue is full. A request ends if its client
+disconnects.
 """
 
 # FastAPI is optional, and has no types here.

@@ -18,7 +18,7 @@ def scratch_folder() -> Generator[Path]:
 
     An OSError in the block becomes a CompileError that names the file, or the temporary folder if
     the disk is full. Tools write code to the folder, so CompileError is also raised if another user
-    could replace it.
+    could replace the code.
     """
     with _explained(), tempfile.TemporaryDirectory(prefix="ark-") as folder:
         if reason := find_weakness(Path(folder)):
@@ -28,10 +28,10 @@ def scratch_folder() -> Generator[Path]:
 
 @contextmanager
 def scratch_file() -> Generator[IO[bytes]]:
-    """Creates a temporary file without a name; it vanishes even if the process is killed.
+    """Creates a temporary file without a name, which vanishes even if the process is killed.
 
-    A tool that inherits its descriptor reads it as ``/dev/fd/<number>``. An OSError in the block
-    becomes a CompileError, as in `scratch_folder`.
+    A tool that inherits the descriptor reads the file as ``/dev/fd/<number>``. An OSError in the
+    block becomes a CompileError, as in `scratch_folder`.
     """
     with _explained(), tempfile.TemporaryFile(prefix="ark-") as file:
         yield file

@@ -83,7 +83,7 @@ def keep_first_line(
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Connects all of them to the events of Sphinx."""
+    """Connects the functions of this extension to the events of Sphinx."""
     app.connect("missing-reference", resolve)
     app.connect("autodoc-process-signature", shorten_signature)
     app.connect("autodoc-process-docstring", keep_first_line, priority=100)

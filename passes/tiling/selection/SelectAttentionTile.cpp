@@ -12,11 +12,11 @@ using namespace mlir;
 using namespace mlir::ark;
 using llvm::divideCeil;
 
-/// The scores of several heads may take 1/kHeadsShare of an SM's memory. Longer
-/// scores justify one SM per head.
+/// The scores of several heads may take 1/kHeadsShare of the shared memory of
+/// an SM. Longer scores justify one SM per head.
 static constexpr int64_t kHeadsShare = 8;
-/// Bytes of an SM's memory reserved for other temporaries and the kernel's
-/// tables.
+/// Bytes of the shared memory of an SM that are reserved for other temporaries
+/// and for the tables of the kernel.
 static constexpr int64_t kReservedBytes = 65536;
 /// Query rows for which matrix units read keys and values once.
 static constexpr int64_t kMatrixRows = 128;
