@@ -18,7 +18,7 @@ declare i32 @llvm.nvvm.shfl.sync.bfly.i32(i32, i32, i32, i32)
 declare i32 @llvm.nvvm.shfl.sync.idx.i32(i32, i32, i32, i32)
 define ptx_kernel void @ark_kernel(ptr %out) {
   %thread = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
-  %own = getelementptr i32, ptr %out, i32 %thread
+  %result = getelementptr i32, ptr %out, i32 %thread
 BODY
   ret void
 }
@@ -57,7 +57,7 @@ def some(limit: int, action: str) -> str:
 
 
 def test_threads_exchange_numbers(run: Run) -> None:
-    stored, failure = run(f"  %other = {SHUFFLE}\n  store i32 %other, ptr %own, align 4")
+    stored, failure = run(f"  %other = {SHUFFLE}\n  store i32 %other, ptr %result, align 4")
     assert stored == [thread ^ 1 for thread in range(THREADS)]
     assert failure == ""
 
@@ -72,7 +72,7 @@ def exchange(barrier: str) -> str:
   %next = and i32 %after, {THREADS - 1}
   %other = getelementptr i32, ptr addrspace(3) @ark_shared_memory, i32 %next
   %number = load i32, ptr addrspace(3) %other, align 4
-  store i32 %number, ptr %own, align 4"""
+  store i32 %number, ptr %result, align 4"""
 
 
 @pytest.mark.parametrize("waits", [True, False])
@@ -98,7 +98,7 @@ def test_a_word_that_its_reader_stores(waits: bool, run: Run) -> None:
   %warp = lshr i32 %thread, 5
   %word = getelementptr i32, ptr addrspace(3) @ark_shared_memory, i32 %warp
   %first = load i32, ptr addrspace(3) %word, align 4
-  store i32 %first, ptr %own, align 4
+  store i32 %first, ptr %result, align 4
   {"call void @llvm.nvvm.bar.warp.sync(i32 -1)" if waits else ""}
   %thread_of_warp = and i32 %thread, 31
   %leads = icmp eq i32 %thread_of_warp, 0
@@ -117,13 +117,13 @@ end:"""
 def test_a_race_in_global_memory(waits: bool, run: Run) -> None:
     _, failure = run(
         f"""
-  store i32 %thread, ptr %own, align 4
+  store i32 %thread, ptr %result, align 4
   {BARRIER if waits else ""}
   %next = xor i32 %thread, 32
   %other = getelementptr i32, ptr %out, i32 %next
   %number = load i32, ptr %other, align 4
   {BARRIER}
-  store i32 %number, ptr %own, align 4"""
+  store i32 %number, ptr %result, align 4"""
     )
     assert failure == "" if waits else ", with no barrier between (" in failure
 
@@ -162,7 +162,7 @@ def test_a_load_behind_a_buffer(run: Run) -> None:
     _, failure = run(
         "  %behind = getelementptr i32, ptr %out, i32 70\n"
         "  %number = load i32, ptr %behind, align 4\n"
-        "  store i32 %number, ptr %own, align 4"
+        "  store i32 %number, ptr %result, align 4"
     )
     assert "a load of 4 bytes at 0x" in failure
     assert "24 bytes behind the end of a buffer of 256 bytes (load at line " in failure
@@ -180,7 +180,7 @@ def test_a_load_that_is_not_aligned(run: Run) -> None:
     _, failure = run(
         "  %odd = getelementptr i8, ptr %out, i32 2\n"
         "  %number = load i32, ptr %odd, align 4\n"
-        "  store i32 %number, ptr %own, align 4"
+        "  store i32 %number, ptr %result, align 4"
     )
     assert "which is not aligned to 4 (load at line " in failure
 
