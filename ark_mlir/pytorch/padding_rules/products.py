@@ -81,7 +81,7 @@ def attention(
             raise Refusal("a causal attention with other keys than queries")
         mask = _keys_with_data(padder, k, q, mask)
     options = {} if mask is None else {"attn_mask": mask}
-    lead = broadcast([q.axes[:-2], k.axes[:-2], v.axes[:-2]])
+    lead = broadcast([q.axes[:-2], _per_query_head(padder, q, k), _per_query_head(padder, q, v)])
     # The share of a masked key is zero, but zero times NaN is NaN.
     tensors = (q.tensor, padder.masked(k, [-2], 0), padder.masked(v, [-2], 0))
     result = target(*tensors, dropout_p, is_causal, scale=scale, **options)
@@ -109,6 +109,20 @@ def efficient_attention(
 
     options: Any = {"attn_mask": attn_bias, "scale": scale}
     return attention(padder, call, q, k, v, dropout_p, is_causal, **options)
+
+
+def _per_query_head(padder: Padder, q: Value, x: Value) -> Axes:
+    """Returns the axes of keys or values before the last two, with the heads of the queries.
+
+    In a grouped-query attention, several heads of queries share one head of keys and values.
+    """
+    lead = x.axes[:-2]
+    if not lead or len(q.axes) != len(x.axes):
+        return lead
+    heads, shared = q.axes[-3], lead[-1]
+    fixed = is_fixed(heads) and is_fixed(shared)
+    grouped = fixed and padder.sizes.of(heads) % padder.sizes.of(shared) == 0
+    return (*lead[:-1], heads) if grouped else lead
 
 
 def _keys_with_data(padder: Padder, k: Value, q: Value, mask: torch.Tensor | None) -> torch.Tensor:

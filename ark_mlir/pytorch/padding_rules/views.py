@@ -141,8 +141,10 @@ def cat(padder: Padder, target: Any, values: Sequence[Value], dim: int = 0) -> V
             raise Refusal("a stack of tensors whose sizes only happen to be equal")
         axes = (*values[0].axes[:dim], axis_of_size(len(values)), *values[0].axes[dim:])
         return Value(target([value.tensor for value in values], dim), axes)
-    joined = values[0]
-    for value in values[1:]:
+    # torch.cat skips tensors of shape (0,), with which the caches of transformers begin.
+    first, *others = [v for v in values if v.axes != ((0,),)] or values[:1]
+    joined = first
+    for value in others:
         joined = _joined(padder, joined, value, dim)
     return joined
 

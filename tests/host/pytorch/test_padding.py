@@ -127,6 +127,7 @@ GRAPHS: dict[str, Callable[[Any], Any]] = {
     "differences": lambda x: x[1:] - x[:-1],
     "before": lambda x: torch.cat([torch.zeros(2, 8), x]),
     "after": lambda x: torch.cat([x, torch.ones(1, 8)]).softmax(0),
+    "after nothing": lambda x: torch.cat([torch.zeros(0), x, torch.zeros(0)], 1),
     "twice after": lambda x: torch.cat([torch.cat([x, torch.ones(1, 8)]), torch.ones(2, 8)])[3:],
     "positions": lambda x: torch.arange(x.shape[0]) + 1,
     "table": lambda x: torch.randn(64, 8)[torch.arange(x.shape[0])] * 0 + x,
@@ -139,6 +140,10 @@ GRAPHS: dict[str, Callable[[Any], Any]] = {
         x[None, None], x[None, None], x[None, None], is_causal=True
     ),
     "masked attention": masked_attention,
+    "grouped-query attention": lambda x: functional.scaled_dot_product_attention(
+        x.view(1, -1, 4, 2).transpose(1, 2), x[None, None, :, :2], x[None, None, :, 2:4],
+        is_causal=True, enable_gqa=True,
+    ),
     "norm": lambda x: functional.layer_norm(x, (8,)),
     "padded": lambda x: functional.pad(x, (1, 2)),
     "split": lambda x: torch.stack(x.split(4, 1)) + torch.stack(x.chunk(2, 1)),
@@ -192,6 +197,26 @@ def test_ids_and_a_mask() -> None:
 
     ids = dynamic(torch.tensor([[1, 10, 3, 4, 5], [0, 2, 2, 9, 8]]), 1)
     assert_padded(embed, ids, dynamic(torch.ones(2, 5), 1))
+
+
+@pytest.mark.parametrize("model", ["Llama", "GPT2"])
+def test_a_decoder_of_transformers(model: str) -> None:
+    """Its cache begins with tensors of shape (0,), and heads of Llama's queries share keys."""
+    transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+    heads = {"num_key_value_heads": 2} if model == "Llama" else {}
+    config = getattr(transformers, f"{model}Config")(
+        vocab_size=64, hidden_size=32, intermediate_size=48, num_hidden_layers=1,
+        num_attention_heads=4, bos_token_id=0, eos_token_id=1, **heads,
+    )  # fmt: skip
+    decoder = getattr(transformers, f"{model}Model")(config).eval()
+
+    def decode(ids: Any) -> Any:
+        result = decoder(input_ids=ids)
+        return result.last_hidden_state, result.past_key_values.layers[0].keys
+
+    ids = dynamic(torch.tensor([[1, 10, 3, 4, 5]]), 1)
+    with torch.no_grad():
+        assert_padded(decode, ids)
 
 
 def test_an_encoder_layer() -> None:
