@@ -8,7 +8,14 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from ..progress import Progress
-from .common import Commands, add_binding_options, add_command, bind_parameters, count
+from .common import (
+    Commands,
+    add_binding_options,
+    add_command,
+    bind_parameters,
+    check_bundle_path,
+    count,
+)
 from .run import add_input_option, read_inputs
 
 if TYPE_CHECKING:
@@ -48,6 +55,7 @@ def run(options: argparse.Namespace) -> int:
     from ..tuning import measure_runs
     from ..units import duration
 
+    check_bundle_path(options.bundle)
     with load(options.bundle) as executable:
         inputs = prepare(executable, options)
         with Progress(f"measuring {executable.name}"):

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from ..errors import InvalidUsageError
-from .common import Commands, add_command, import_compiler
+from .common import Commands, add_command, check_bundle_path, check_kind, import_compiler
 
 
 def add(commands: Commands) -> None:
@@ -31,6 +31,10 @@ def add(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> int:
     """Runs the command."""
     path = Path(options.file)
+    if path.is_dir() or path.suffix == ".arkbin":
+        check_bundle_path(options.file)
+    else:
+        check_kind(path)
     if not path.exists():
         raise InvalidUsageError("no such file", location=options.file)
     if path.suffix != ".arkbin":

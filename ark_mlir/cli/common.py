@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import dataclasses
+import glob
 import importlib
 import logging
 import re
@@ -84,6 +85,13 @@ def _tile(text: str) -> tuple[str, tuple[int, ...]]:
     return name, tuple(map(int, extents.split("x")))
 
 
+def port(text: str) -> int:
+    """Parses the number of a port, for argparse."""
+    if not text.isdecimal() or not 1 <= int(text) <= 65535:
+        raise argparse.ArgumentTypeError(f"expected a number from 1 to 65535, got {text!r}")
+    return int(text)
+
+
 def count(text: str) -> int:
     """Parses a positive integer, for argparse."""
     try:
@@ -154,7 +162,7 @@ def load_programs(path: str, options: argparse.Namespace) -> tuple[dict[str, Any
     source = Path(path)
     if not source.exists():
         raise InvalidUsageError("no such file or folder", location=path)
-    _check_kind(source)
+    check_kind(source)
     settings = unique(options.settings, "--set")
     settings.update(
         {
@@ -180,7 +188,55 @@ _OTHER_FILES = {
 }
 
 
-def _check_kind(source: Path) -> None:
+# The same for commands that read a bundle.
+_OTHER_BUNDLES = {
+    ".py": _OTHER_FILES[".py"],
+    ".mlir": "is the text of a program: `ark compile FILE.mlir -o OUT.arkbin` writes its bundle",
+    ".safetensors": "holds weights only: pass the bundle, and this file with --params",
+}
+# The name of a repository of the Hugging Face Hub.
+_HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
+
+
+def check_bundle_path(path: str) -> None:
+    """Raises InvalidUsageError if the name or the kind of a file shows that it is not a bundle."""
+    source = Path(path)
+    if source.is_dir():
+        raise InvalidUsageError(
+            "is a folder: `ark compile FOLDER -o OUT.arkbin` writes the bundles of a model",
+            location=path,
+        )
+    if source.is_file() and (problem := _OTHER_BUNDLES.get(source.suffix.lower())):
+        raise InvalidUsageError(problem, location=path)
+    if not source.exists():
+        others = sorted(source.parent.glob(f"{glob.escape(source.stem)}.*{source.suffix}"))
+        if source.suffix and others:
+            names = ", ".join(map(str, others))
+            raise InvalidUsageError(
+                f"no such file; `ark compile` writes a bundle for each program of a model: {names}",
+                location=path,
+            )
+
+
+def check_model_folder(path: str) -> None:
+    """Raises InvalidUsageError if a path is not a folder with the file ``config.json``."""
+    folder = Path(path)
+    if folder.suffix == ".arkbin":
+        problem = "is a bundle: pass the model folder, and the bundle with --bundle"
+    elif folder.is_dir():
+        if (folder / "config.json").exists():
+            return
+        problem = "has no config.json, so it is not a model folder"
+    elif folder.exists():
+        problem = "is a file: pass the model folder, with config.json and *.safetensors files"
+    else:
+        problem = "the model folder does not exist"
+        if _HUB_NAME.fullmatch(path):
+            problem += f"; ark downloads no models: `hf download {path} --local-dir FOLDER` does"
+    raise InvalidUsageError(problem, location=path)
+
+
+def check_kind(source: Path) -> None:
     """Raises InvalidUsageError for a file whose name shows that it is not MLIR text."""
     if source.is_file() and (problem := _OTHER_FILES.get(source.suffix.lower())):
         raise InvalidUsageError(problem, location=str(source))
@@ -226,6 +282,7 @@ def open_program(path: str, options: argparse.Namespace) -> Executable:
     from ..runtime import Executable
 
     if not Path(path).is_dir() and Path(path).suffix != ".mlir":
+        check_bundle_path(path)
         return Executable(read_bundle(path))
     programs = compile_programs(path, options)
     if len(programs) == 1:
@@ -321,6 +378,8 @@ def bind_parameters(executable: Executable, options: argparse.Namespace) -> None
         except InvalidUsageError as error:
             if not options.allow_extra and not set(values) <= set(buffers):
                 error.notes += ("use --allow-extra to ignore other tensors",)
+            if not arrays and not options.files:
+                error.notes += ("--params FILE.safetensors binds parameters by name",)
             raise
 
 

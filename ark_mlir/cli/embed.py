@@ -11,7 +11,15 @@ from typing import Any
 
 from ..errors import InvalidUsageError, UnsupportedError
 from ..progress import Progress
-from .common import Commands, add_command, add_compile_options, import_models, load_model, unique
+from .common import (
+    Commands,
+    add_command,
+    add_compile_options,
+    check_model_folder,
+    import_models,
+    load_model,
+    unique,
+)
 
 # The lengths of programs are multiples of this number, so that texts of similar lengths use the
 # same program in the cache.
@@ -76,6 +84,7 @@ def run(options: argparse.Namespace) -> int:
             raise InvalidUsageError(
                 f"{given[0]} cannot be used with a bundle, which is already compiled"
             )
+    check_model_folder(options.folder)
     texts = _texts(options)
     files = EmbeddingFiles.read(options.folder)
     prefix = files.prefix(options.prompt_name)
@@ -145,7 +154,10 @@ def _load(
             settings.setdefault("batch", _BATCH)
         model, chosen = load_model(options.folder, settings)
     if not hasattr(model, "embed"):
-        raise UnsupportedError("this model cannot embed text", location=options.folder)
+        raise UnsupportedError(
+            "this model is a decoder, which cannot embed text; use `ark generate`",
+            location=options.folder,
+        )
     if options.bundle is None:
         model.compile(options.target, **chosen)
     return model

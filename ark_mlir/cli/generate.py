@@ -17,6 +17,7 @@ from .common import (
     add_command,
     add_compile_options,
     add_devices_option,
+    check_model_folder,
     count,
     load_model,
     unique,
@@ -180,6 +181,7 @@ def _generate(
 ) -> None:
     prompts = _prompts(options)  # before the model, which takes longer
     if options.prompt_ids is None:
+        check_model_folder(options.folder)
         _check_packages(options)
     model = _load(options, settings)
     choice = _choice(options)
@@ -275,7 +277,10 @@ def _load(options: argparse.Namespace, settings: dict[str, Any]) -> Any:
         if options.devices is not None:
             chosen["devices"] = options.devices
     if not hasattr(model, "generate"):
-        raise UnsupportedError("this model cannot generate text", location=options.folder)
+        raise UnsupportedError(
+            "this model is an encoder, which cannot generate text; use `ark embed`",
+            location=options.folder,
+        )
     if options.bundle is None:
         model.compile(options.target, **chosen)
     return model

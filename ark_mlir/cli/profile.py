@@ -6,7 +6,7 @@ import argparse
 
 from ..progress import Progress
 from .bench import prepare
-from .common import Commands, add_binding_options, add_command, count
+from .common import Commands, add_binding_options, add_command, check_bundle_path, count
 from .run import add_input_option
 
 
@@ -37,6 +37,7 @@ def run(options: argparse.Namespace) -> int:
     from ..tuning import measure
     from ..units import duration
 
+    check_bundle_path(options.bundle)
     with load(options.bundle) as executable:
         inputs = prepare(executable, options)
         with Progress(f"measuring {executable.name}"):

@@ -14,6 +14,7 @@ from .common import (
     add_command,
     add_devices_option,
     bind_parameters,
+    check_bundle_path,
     count,
     name_value,
     read_array,
@@ -94,6 +95,7 @@ def run(options: argparse.Namespace) -> int:
 
     from ..runtime import Executable, load
 
+    check_bundle_path(options.bundle)
     with load(options.bundle, devices=options.devices) as executable:
         outputs = unique(options.outputs, "--output")
         known = [buffer.name for buffer in executable.outputs]

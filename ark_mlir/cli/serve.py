@@ -15,8 +15,10 @@ from .common import (
     add_command,
     add_compile_options,
     add_devices_option,
+    check_model_folder,
     count,
     load_model,
+    port,
     unique,
 )
 
@@ -40,9 +42,7 @@ def add(commands: Commands) -> None:
         help="address to listen on (default: 127.0.0.1, which other machines cannot reach). The "
         "server has neither passwords nor encryption",
     )
-    parser.add_argument(
-        "--port", metavar="N", type=count, default=8000, help="port (default: 8000)"
-    )
+    parser.add_argument("--port", metavar="N", type=port, default=8000, help="port (default: 8000)")
     parser.add_argument(
         "--name", metavar="NAME", help="name of the model in requests (default: that of FOLDER)"
     )
@@ -76,6 +76,7 @@ def run(options: argparse.Namespace) -> int:
             "ark serve needs the packages fastapi and uvicorn, which are not installed; run `pip "
             "install 'ark-mlir[serve]'`"
         ) from None
+    check_model_folder(options.folder)
     Tokenizer(options.folder)  # an error here is cheaper than after compilation
     model = _load(options)
     name = options.name or Path(options.folder).resolve().name

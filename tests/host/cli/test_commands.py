@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import types
 from collections.abc import Callable, Iterator
@@ -239,6 +240,7 @@ def fake_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Any]:
     module.load_compiled = lambda folder, bundle, devices: Model(folder, bundle=bundle)
     monkeypatch.setitem(sys.modules, "ark_mlir.models", module)
     (tmp_path / "model").mkdir()
+    (tmp_path / "model/config.json").write_text("{}")
     return models
 
 
@@ -317,6 +319,58 @@ def test_generate_from_several_texts(
     (tmp_path / "prompts.txt").write_text("\n")
     assert "prompts.txt: has no prompt" in ark("generate", "model", "--prompts", "prompts.txt").err
     assert "no.txt: cannot be read" in ark("generate", "model", "--prompts", "no.txt").err
+
+
+@pytest.mark.parametrize(
+    ("command", "name", "message"),
+    [
+        (("generate", "--prompt", "a"), "absent", "the model folder does not exist"),
+        (("embed", "--text", "a"), "absent", "the model folder does not exist"),
+        (("generate", "--prompt", "a"), "me/llama", "`hf download me/llama --local-dir FOLDER`"),
+        (("generate", "--prompt", "a"), "empty", "has no config.json, so it is not a model folder"),
+        (("generate", "--prompt", "a"), "m.arkbin", "pass the model folder, and the bundle with"),
+        (("embed", "--text", "a"), "w.safetensors", "is a file: pass the model folder"),
+    ],
+)
+def test_folders_without_a_model(
+    ark: Ark, tmp_path: Path, command: tuple[str, ...], name: str, message: str
+) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "w.safetensors").touch()
+    result = ark(command[0], name, *command[1:])
+    assert result.status == 1
+    assert result.err.startswith(f"ark: error: {name}: ")
+    assert message in result.err
+    assert len(result.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("command", ["run", "info", "bench", "check", "show"])
+def test_paths_that_are_no_bundles(ark: Ark, tmp_path: Path, command: str) -> None:
+    for name in ("m.decode.arkbin", "m.prefill.arkbin", "p.py"):
+        (tmp_path / name).touch()
+    (tmp_path / "p.mlir").write_text("module {}")
+    found = "no such file; .*: m.decode.arkbin, m.prefill.arkbin"
+    wanted = {"m.arkbin": found, "p.py": "is a Python program"}
+    if command != "show":
+        wanted[str(tmp_path)] = "is a folder: `ark compile FOLDER"
+    if command not in ("check", "show"):
+        wanted["p.mlir"] = "is the text of a program: `ark compile"
+    for name, message in wanted.items():
+        result = ark(command, name)
+        assert result.status == 1
+        assert re.match(f"ark: error: {name}: {message}", result.err), result.err
+        assert len(result.err.splitlines()) == 1
+
+
+def test_run_without_parameters_names_the_option(ark: Ark, bundle: Path) -> None:
+    assert "--params FILE.safetensors binds parameters" in ark("run", bundle).err
+
+
+@pytest.mark.parametrize("port", ["0", "65536", "x", "-1"])
+def test_serve_refuses_ports(ark: Ark, port: str) -> None:
+    result = ark("serve", "model", f"--port={port}")
+    assert result.status == 2
+    assert f"argument --port: expected a number from 1 to 65535, got '{port}'" in result.err
 
 
 def test_generate_in_a_chat(
