@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from .. import frontend as ark
 from ..errors import InvalidUsageError, a_type
 from .aten import Out
@@ -105,6 +107,7 @@ def _exported(torch: Any, module: Any, example_inputs: Any) -> Any:
             f"from_torch takes an nn.Module or an ExportedProgram, not {a_type(module)}"
         )
     args, kwargs = _arguments(torch, example_inputs)
+    _refuse_arrays(torch, args, kwargs)
     kwargs = without_cache(module, args, kwargs)
     check_call(module, args, kwargs)
     return export(torch, module, args, kwargs)
@@ -121,6 +124,16 @@ def _arguments(torch: Any, example_inputs: Any) -> tuple[tuple[Any, ...], dict[s
         "example_inputs must be a tensor, a tuple of arguments or a dict of keyword arguments, not "
         f"{a_type(example_inputs)}"
     )
+
+
+def _refuse_arrays(torch: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    """Raises InvalidUsageError if an example input is an array of numpy."""
+    for path, leaf in torch.utils._pytree.tree_flatten_with_path((args, dict(kwargs)))[0]:
+        if isinstance(leaf, np.ndarray):
+            where = torch.utils._pytree.keystr(path[1:])
+            raise InvalidUsageError(
+                f"example_inputs{where} is an array of numpy; pass torch.from_numpy(array)"
+            )
 
 
 def _argument(out: Out, kind: str, name: str) -> ark.Tensor:

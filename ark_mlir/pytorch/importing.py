@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -37,7 +38,10 @@ class Importer:
     def __init__(self, torch: Any, exported: Any, name: str) -> None:
         self._torch = torch
         self._name = name
-        self.exported = exported.run_decompositions(_decompositions(torch))
+        with warnings.catch_warnings():
+            # torch 2.13 copies its own objects in a way that it has deprecated.
+            warnings.filterwarnings("ignore", r".*LeafSpec.* is deprecated", FutureWarning)
+            self.exported = exported.run_decompositions(_decompositions(torch))
         self._graph = self.exported.graph
         self._nodes = {node.name: node for node in self._graph.nodes}
         tensors = torch.export.graph_signature.TensorArgument
@@ -59,10 +63,10 @@ class Importer:
         """
         from .folding import fold
 
-        self._refuse_mutation()
         constants = self.exported.constants
         known = {n: constants[spec.target] for spec, n in self._inputs if spec.target in constants}
         translation = Translation(fold(self._graph, known), folder(self._torch), counter)
+        self._refuse_mutation(translation)
         for spec, node in self._inputs:
             if node not in known:
                 self._add_argument(translation, argument, spec, node)
@@ -73,14 +77,17 @@ class Importer:
             raise refusal(self._name, translation.problems.values())
         return translation
 
-    def _refuse_mutation(self) -> None:
+    def _refuse_mutation(self, translation: Translation) -> None:
         kinds = self._torch.export.graph_signature.OutputKind
         for spec in self.exported.graph_signature.output_specs:
-            if spec.kind not in (kinds.USER_OUTPUT, kinds.LOSS_OUTPUT):
+            # The ops that return tokens are unsupported, and the error names them.
+            if spec.kind not in (kinds.USER_OUTPUT, kinds.LOSS_OUTPUT, kinds.TOKEN):
                 target = spec.target or spec.arg.name
                 raise UnsupportedError(
                     f"{self._name!r} writes to {target!r} ({spec.kind.name.lower()}); modules with "
-                    "side effects are not supported"
+                    "side effects are not supported: compute a new tensor, as x + 1 instead of "
+                    "x.add_(1)",
+                    location=translation.location(self._nodes[spec.arg.name]),
                 )
 
     def _add_argument(
@@ -109,7 +116,10 @@ class Importer:
 
     def finish(self, translation: Translation) -> None:
         """Makes the results outputs of the open program."""
-        for name, tensor in self.results(translation).items():
+        results = self.results(translation)
+        if not results:
+            raise UnsupportedError(f"{self._name!r} returns no tensor")
+        for name, tensor in results.items():
             ark.output(name, tensor)
 
     def _output_names(self, count: int) -> list[str]:

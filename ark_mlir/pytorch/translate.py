@@ -91,6 +91,11 @@ class Translation:
         """Replaces a node by new inputs of the program."""
         self._values[node] = self._unknown(node)
 
+    def location(self, node: Node) -> str | None:
+        """Returns the Python line of a node, or None."""
+        frames = self._frames(node)
+        return str(frames[0]) if frames else None
+
     def tensor(self, node: Node) -> ark.Tensor:
         """Returns the tensor of a node; raises UnsupportedError if the node has no tensor."""
         value = self._value(node)
@@ -276,15 +281,20 @@ def _checked(result: Any, out: Any) -> Any:
     return result
 
 
+_REMEDY = 'torch.compile(module, backend="ark") leaves such ops to PyTorch'
+
+
 def refusal(name: str, problems: Iterable[Problem]) -> UnsupportedError:
-    """Returns one error for all nodes that ark cannot express."""
+    """Returns one error for all nodes that ark cannot express, with the remedy."""
     problems = list(problems)
     lines = describe(problems)
     if len(lines) == 1:
         location = problems[0].location
         line = lines[0].removeprefix(f"{location}: ")
-        return UnsupportedError(f"{name!r} has an unsupported op: {line}", location=location)
-    return UnsupportedError(f"{name!r} has {len(lines)} unsupported ops", notes=lines)
+        return UnsupportedError(
+            f"{name!r} has an unsupported op: {line}; {_REMEDY}", location=location
+        )
+    return UnsupportedError(f"{name!r} has {len(lines)} unsupported ops; {_REMEDY}", notes=lines)
 
 
 def describe(problems: Iterable[Problem]) -> list[str]:

@@ -173,7 +173,9 @@ def make_tables() -> dict[str, str]:
         "other ops": enumerate_names(name for name in names if name not in seen),
         "collectives": enumerate_names(functions("collectives")),
         "models": model_table(models, floats),
-        "aten": enumerate_names(dict.fromkeys(name.split(".")[1] for name in aten.names())),
+        "aten": enumerate_names(
+            dict.fromkeys(n.split(".")[1] for n in aten.names() if n.startswith("aten."))
+        ),
     }
 
 

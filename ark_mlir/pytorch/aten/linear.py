@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from ... import frontend as ark
-from ...dtypes import bool_
+from ...dtypes import DType, bool_, int32
 from .table import NO_DROPOUT, Noise, Out, Unavailable, aten, unsupported
 from .values import Operand, lower_triangle, shaped, tensor, to
 
@@ -25,6 +27,30 @@ def _matmul(out: Out, a: Operand, b: Operand) -> ark.Tensor:
         rhs = shaped(rhs, (rhs.size, 1))
     product = ark.matmul(lhs, rhs)
     return shaped(product, out.shape)
+
+
+@aten("_grouped_mm.default")
+@aten("grouped_mm_fallback.default", namespace="transformers")
+def _grouped(
+    out: Out,
+    x: Operand,
+    weights: Operand,
+    offs: Operand | None = None,
+    bias: Operand | None = None,
+    out_dtype: DType | None = None,
+) -> ark.Tensor:
+    """Multiplies the rows up to each offset by the matrix with the same index."""
+    rows, table = tensor(x), tensor(weights)
+    if offs is None or bias is not None or rows.ndim != 2 or table.ndim != 3:
+        raise unsupported("grouped products other than of rows, up to offsets, by matrices")
+    count = rows.shape[0]
+    ends = tensor(offs, int32)
+    # Rows beyond the last offset belong to no group. They are multiplied with the last group.
+    begins = ark.concat([ark.zeros((1,), int32), ends[:-1]], 0)
+    limits = ark.concat([ends[:-1], ark.full((1,), count, int32)], 0)
+    product = ark.grouped_matmul(rows, ark.transpose(table, (0, 2, 1)), limits - begins)
+    index = ark.constant(np.arange(count, dtype=np.int32)[:, None], int32)
+    return tensor(ark.where(index < ends[-1:], product, 0), out.dtype)
 
 
 @aten("linear.default")

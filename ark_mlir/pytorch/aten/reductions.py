@@ -163,6 +163,23 @@ def _cumsum(out: Out, x: Operand, dim: int, dtype: DType | None = None) -> ark.T
     return ark.transpose(sums, np.argsort(order).tolist())
 
 
+@aten("histc.default")
+def _histc(out: Out, x: Operand, bins: int = 100, min: float = 0, max: float = 0) -> ark.Tensor:
+    """Counts the elements in each of `bins` ranges of equal width between `min` and `max`."""
+    if not min < max:
+        raise unsupported("a histogram between the extremes of the data")
+    if not out.dtype.is_float:
+        raise unsupported("a histogram of integers")
+    value = shaped(tensor(x, out.dtype), (tensor(x).size, 1))
+    inside = ark.logical_and(value >= min, value <= max)
+    # Torch computes the position in this order. The last range includes `max`.
+    position = (value - min) / (max - min) * bins
+    number = ark.minimum(ark.cast(ark.where(inside, position, 0), int32), bins - 1)
+    ranges = ark.constant(np.arange(bins, dtype=np.int32)[None], int32)
+    found = ark.logical_and(inside, number == ranges)
+    return ark.reduce_sum(ark.cast(found, out.dtype), 0, keepdims=False)
+
+
 @aten("_softmax.default", "softmax.int")
 def _softmax(out: Out, x: Operand, dim: int, *_: object, dtype: DType | None = None) -> ark.Tensor:
     value = tensor(x, out.dtype)

@@ -83,15 +83,16 @@ def unsupported(reason: str) -> UnsupportedError:
     return UnsupportedError(reason)
 
 
-def aten(*overloads: str, view: bool = False) -> Callable[[_H], _H]:
+def aten(*overloads: str, view: bool = False, namespace: str = "aten") -> Callable[[_H], _H]:
     """Returns a decorator that adds a handler to the table under names such as ``add.Tensor``.
 
-    `view` is True if the op is a view in torch, which moves no data.
+    `view` is True if the op is a view in torch, which moves no data. `namespace` is the library of
+    the op in ``torch.ops``.
     """
 
     def enter(handler: _H) -> _H:
         for overload in overloads:
-            name = f"aten.{overload}"
+            name = f"{namespace}.{overload}"
             assert name not in _TABLE, f"{name} is in the table twice"
             _TABLE[name] = handler
             _VIEWS.update([name] if view else [])

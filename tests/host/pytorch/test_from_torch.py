@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -302,8 +303,43 @@ def test_a_module_that_writes_to_its_inputs_raises() -> None:
             self.count += 1
             return x + self.count
 
-    with pytest.raises(ark.UnsupportedError, match="writes to 'count'"):
+    with pytest.raises(ark.UnsupportedError, match=r"test_from_torch.py:\d+: .*writes to 'count'"):
         ark.from_torch(Counter(), torch.zeros(4))
+
+
+class Applied(nn.Module):
+    """A function as a module."""
+
+    def __init__(self, function: Any) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, x: Any) -> Any:
+        return self.function(x)
+
+
+def test_an_op_with_effects_is_named() -> None:
+    """Torch orders the check of a singular matrix by a token, to which the graph seems to write."""
+    with pytest.raises(ark.UnsupportedError, match=r"aten.linalg_inv_ex.default: ark has no such"):
+        ark.from_torch(Applied(torch.linalg.inv), torch.eye(3))
+
+
+def test_a_module_without_results_raises() -> None:
+    with pytest.raises(ark.UnsupportedError, match="'Applied' returns no tensor"):
+        ark.from_torch(Applied(lambda x: None), torch.eye(3))
+
+
+@pytest.mark.parametrize("inputs", [(np.eye(3),), {"x": np.eye(3)}])
+def test_arrays_of_numpy_raise_with_the_remedy(inputs: Any) -> None:
+    message = r"example_inputs\[(0|'x')\] is an array of numpy; pass torch.from_numpy"
+    with pytest.raises(ark.InvalidUsageError, match=message):
+        ark.from_torch(Applied(torch.exp), inputs)
+
+
+def test_from_torch_shows_no_warning(recwarn: pytest.WarningsRecorder) -> None:
+    warnings.simplefilter("always")
+    ark.from_torch(nn.Linear(3, 2), torch.zeros(4, 3))
+    assert not [w for w in recwarn if "LeafSpec" in str(w.message)]
 
 
 def test_float64_raises_and_names_the_tensor() -> None:

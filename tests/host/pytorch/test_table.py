@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -209,6 +210,25 @@ def test_padding(graph: Graph) -> None:
     check(Graph(), "aten.constant_pad_nd.default", X[:, :, 1:-2], X, [-1, -2])
 
 
+def test_histograms(graph: Graph) -> None:
+    expected = np.histogram(X, 5, (-2, 2))[0].astype(np.float32)
+    check(graph, "aten.histc.default", expected, X, 5, -2, 2)
+    experts = np.array([0, 0, 3, 7, 7, 7, 9, np.nan], np.float32)
+    check(Graph(), "aten.histc.default", [2.0, 0, 0, 1, 0, 0, 0, 3], experts, bins=8, min=0, max=7)
+    with pytest.raises(AssertionError, match="between the extremes of the data"):
+        check(Graph(), "aten.histc.default", expected, X, 5)
+
+
+@pytest.mark.parametrize("op", ["aten._grouped_mm", "transformers.grouped_mm_fallback"])
+def test_grouped_products(op: str) -> None:
+    """The second group is empty, and the last rows belong to no group."""
+    x = np.linspace(-1, 1, 18, dtype=np.float32).reshape(6, 3)
+    weights = np.arange(36, dtype=np.float32).reshape(3, 3, 4)
+    ends = np.array([2, 2, 5], np.int32)
+    expected = np.concatenate([x[:2] @ weights[0], x[2:5] @ weights[2], np.zeros((1, 4), "f4")])
+    check(Graph(), f"{op}.default", expected, x, weights, ends)
+
+
 def test_scatter_of_slices(graph: Graph) -> None:
     expected = X.copy()
     expected[:, 1:3] = 0
@@ -412,5 +432,5 @@ def test_constants_of_rank_zero_adapt(graph: Graph) -> None:
 def test_names() -> None:
     names = aten.names()
     assert names == sorted(set(names))
-    assert all(name.startswith("aten.") and name.count(".") == 2 for name in names)
+    assert all(re.fullmatch(r"(aten|transformers)\.\w+\.\w+", name) for name in names)
     assert len(names) > 100

@@ -43,7 +43,8 @@ def test_all_missing_ops_are_found_at_once(graph: Graph) -> None:
         x.meta["stack_trace"] = trace(line)
     error = refusal("net", problems(graph))
     assert str(error) == (
-        "'net' has 2 unsupported ops\n"
+        "'net' has 2 unsupported ops; torch.compile(module, backend=\"ark\") leaves such ops to "
+        "PyTorch\n"
         "  note: /net.py:10: aten.floor.default: ark has no such op (node 'n0' and 1 more)\n"
         "  note: /net.py:12: aten.erfinv.default: ark has no such op (node 'n2')"
     )
@@ -54,6 +55,7 @@ def test_one_missing_op_is_one_line(graph: Graph) -> None:
     x.meta["stack_trace"] = trace(7)
     assert str(refusal("net", problems(graph))) == (
         "/net.py:7: 'net' has an unsupported op: aten.floor.default: ark has no such op (node 'n0')"
+        '; torch.compile(module, backend="ark") leaves such ops to PyTorch'
     )
 
 
