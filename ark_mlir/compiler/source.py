@@ -143,6 +143,11 @@ def _load(source: object) -> ir.Operation:
         return _read(Path(source))  # pyright: ignore[reportUnknownArgumentType]
     if isinstance(source, str):
         return parse_text(source).operation
+    if any(kind.__module__.startswith("torch.") for kind in type(source).__mro__):
+        raise InvalidUsageError(
+            f"cannot compile {a_type(source)} of PyTorch; ark.from_torch(module, example_inputs) "
+            'returns its program, and torch.compile(module, backend="ark") compiles it in place'
+        )
     raise InvalidUsageError(
         f"cannot compile {a_type(source)}; expected an ark.Program, an ir.Module, the "
         "path of an .mlir file or MLIR text"

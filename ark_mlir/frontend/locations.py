@@ -68,7 +68,7 @@ def user_frames(callers: int = _CALLERS) -> list[Frame]:
     if given := _PLACED.get():
         return list(given[: 1 + callers])
     frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
-    while frame is not None and frame.f_code.co_filename.startswith(_OURS):
+    while frame is not None and _is_internal(frame.f_code.co_filename):
         frame = frame.f_back
     frames: list[Frame] = []
     while frame is not None and len(frames) <= callers:
@@ -79,6 +79,11 @@ def user_frames(callers: int = _CALLERS) -> list[Frame]:
             break
         frame = frame.f_back
     return frames or [Frame("<unknown>", 0, 0)]
+
+
+def _is_internal(file: str) -> bool:
+    # Functions of PyTorch call Tensor.__torch_function__.
+    return file.startswith(_OURS) or any(f"{folder}torch{os.sep}" in file for folder in _INSTALLED)
 
 
 def _is_foreign(file: str) -> bool:

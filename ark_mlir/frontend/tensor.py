@@ -334,6 +334,27 @@ class Tensor:
         name = str(function.__name__)
         raise invalid(_refused(f"numpy.{name}", _FUNCTIONS.get(name, name)))
 
+    # ---------------------------------------------------------------- PyTorch's functions
+
+    @classmethod
+    def __torch_function__(
+        cls, function: Any, types: object, operands: object = (), options: object = None
+    ) -> NoReturn:
+        # The methods of PyTorch's operators have names such as __add__.
+        name = str(function.__name__).strip("_")
+        raise invalid(_refused(f"torch.{name}", _TORCH_FUNCTIONS.get(name, name)))
+
+    if not TYPE_CHECKING:  # with __getattr__, a type checker would accept every misspelt name
+
+        def __getattr__(self, name: str) -> NoReturn:
+            op = _ATTRIBUTES.get(name, name)
+            hint = ""
+            if op in _METHODS:
+                hint = f"; use x.{op}(...)"
+            elif op in _ops().__all__:
+                hint = f"; use ark.{op}(x, ...)"
+            raise AttributeError(f"ark.Tensor has no attribute {name!r}{hint}")
+
 
 # Universal functions of numpy, and the ops with the same meaning.
 _UFUNCS = {
@@ -357,7 +378,25 @@ _FUNCTIONS = {
 }  # fmt: skip
 
 
+_TORCH_FUNCTIONS = {
+    **_FUNCTIONS,
+    "cat": "concat", "mm": "matmul", "bmm": "matmul", "permute": "transpose", "rsub": "sub",
+    "scaled_dot_product_attention": "attention", "layer_norm": "layernorm", "topk": "top_k",
+    "where": "where",
+}  # fmt: skip
+
+# Methods of tensors of PyTorch and of arrays of numpy, and the methods and ops like them.
+_METHODS = ("astype", "max", "mean", "min", "reshape", "sum", "transpose")
+_ATTRIBUTES = {
+    **_TORCH_FUNCTIONS,
+    **{name: "astype" for name in ("double", "float", "half", "int", "long", "to", "type")},
+    "flatten": "reshape", "ravel": "reshape", "repeat": "broadcast_to", "swapaxes": "transpose",
+    "expand": "broadcast_to", "view": "reshape",
+    "max": "max", "mean": "mean", "min": "min", "permute": "transpose", "sum": "sum",
+}  # fmt: skip
+
+
 def _refused(function: str, op: str) -> str:
-    """Returns the message for a function of numpy that cannot take a tensor of a program."""
+    """Returns the message for a function of numpy or PyTorch that takes no tensor of a program."""
     hint = f"; use ark.{op}" if op in _ops().__all__ else ""
     return f"{function} takes arrays, and not tensors of a program{hint}"

@@ -149,6 +149,13 @@ def test_a_module_without_a_program_raises(source: Any, message: str) -> None:
             use(source)
 
 
+def test_a_module_of_torch_raises_with_the_remedy() -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    for source in (torch.nn.Linear(2, 3), torch.zeros(2)):
+        with pytest.raises(ark.InvalidUsageError, match=r"of PyTorch; ark\.from_torch"):
+            ark.compile(source)
+
+
 def test_files_that_are_not_programs_raise(refused: Refused) -> None:
     assert "no.mlir: no such file" in refused("compile", "no.mlir", "-o", "o.arkbin")
     assert "no.mlir: no such file" in refused("check", "no.mlir")

@@ -95,6 +95,37 @@ def test_other_functions_name_an_op(function: Callable[[Any], Any], message: str
     assert __file__ in caught.value.location
 
 
+def test_functions_of_torch_name_an_op() -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    cases: list[tuple[Callable[[Any], Any], str]] = [
+        (torch.exp, r"torch\.exp takes arrays, and not tensors of a program; use ark\.exp$"),
+        (lambda x: torch.cat([x, x]), r"torch\.cat .*; use ark\.concat$"),
+        (torch.nn.functional.softmax, r"torch\.softmax .*; use ark\.softmax$"),
+        (lambda x: torch.ones(4, 5) + x, r"torch\.add .*; use ark\.add$"),
+        (torch.erfinv, r"torch\.erfinv takes arrays, and not tensors of a program$"),
+    ]
+    for function, message in cases:
+        test_other_functions_name_an_op(function, message)
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("view", r"; use x\.reshape\(\.\.\.\)"),
+        ("to", r"; use x\.astype\(\.\.\.\)"),
+        ("exp", r"; use ark\.exp\(x, \.\.\.\)"),
+        ("unsqueeze", r"; use ark\.unsqueeze\(x, \.\.\.\)"),
+        ("nonsense", ""),
+    ],
+)
+def test_missing_methods_name_an_op(name: str, hint: str) -> None:
+    with building():
+        x = ark.input("x", (4, 5))
+        with pytest.raises(AttributeError, match=f"ark.Tensor has no attribute '{name}'{hint}$"):
+            getattr(x, name)
+        assert not hasattr(x, "__dlpack__")
+
+
 # -- composed ops ---------------------------------------------------------------------------------
 
 
