@@ -1,6 +1,7 @@
 """Well-known architectures through ``torch.compile(backend="ark")``, on this machine.
 
     python benchmarks/architectures.py [--only NAME]... [--target T] [--device D] [--output F]
+    python benchmarks/architectures.py --page docs/support.md
 
 The weights are random and the sizes small; the ops and the structure are those of the real models.
 The models of transformers come from their configurations, the others from
@@ -12,6 +13,8 @@ rest    ATen ops that PyTorch executes, without views
 error   the largest difference from PyTorch in fp32, relative to its largest result
 first   seconds of the first call
 ark ms, eager ms  the fastest of some calls, taken in turns
+
+With --page, nothing is timed, and the other columns replace the table of a page.
 """
 
 from __future__ import annotations
@@ -62,6 +65,8 @@ class Row:
 
 
 HEADER = ("architecture", "parts", "ark", "rest", "error", "first s", "ark ms", "eager ms")
+_UNTIMED = 5  # the number of columns before those of times
+_BEGIN, _END = "<!-- begin architectures -->\n\n", "\n\n<!-- end architectures -->"
 
 
 def _transformers(kind: str, **sizes: Any) -> Callable[[], Any]:
@@ -328,10 +333,20 @@ def measure(name: str, target: str | None, device: str = "cpu", rounds: int = _R
     return row
 
 
-def table(rows: list[Row]) -> str:
-    """Returns the rows as a table of Markdown."""
+def table(rows: list[Row], columns: int = len(HEADER)) -> str:
+    """Returns the first columns of the rows as a table of Markdown."""
     lines = [HEADER, ("---",) + ("--:",) * (len(HEADER) - 1), *(row.cells() for row in rows)]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    return "\n".join("| " + " | ".join(line[:columns]) + " |" for line in lines)
+
+
+def write_page(page: Path, rows: list[Row]) -> None:
+    """Replaces the table of a page, which lies between comments."""
+    head, _, rest = page.read_text(encoding="utf-8").partition(_BEGIN)
+    _, found, tail = rest.partition(_END)
+    if not found:
+        raise SystemExit(f"{page}: has no table of architectures")
+    text = f"{head}{_BEGIN}{table(rows, _UNTIMED)}{_END}{tail}"
+    page.write_text(text, encoding="utf-8")
 
 
 def main() -> int:
@@ -341,12 +356,16 @@ def main() -> int:
     parser.add_argument("--target", help="target of ark, by default that of the device")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--output", type=Path, help="file for the table")
+    parser.add_argument("--page", type=Path, help="page whose table is replaced; times nothing")
     options = parser.parse_args()
+    if options.page and options.only:
+        parser.error("--page writes all architectures; --only selects some")
+    rounds = 0 if options.page else _ROUNDS
     rows: list[Row] = []
     failed = 0
     for name in options.only or CASES:
         try:
-            rows.append(measure(name, options.target, options.device))
+            rows.append(measure(name, options.target, options.device, rounds))
         except Exception as error:
             failed += 1
             print(f"{name}: {type(error).__name__}: {error}".partition("\n")[0], file=sys.stderr)
@@ -354,6 +373,8 @@ def main() -> int:
         rest = ", ".join(sorted(set(rows[-1].rest)))
         print("  ".join(rows[-1].cells()), rest, file=sys.stderr, flush=True)
     print(table(rows))
+    if options.page and not failed:
+        write_page(options.page, rows)
     if options.output:
         options.output.write_text(table(rows) + "\n", encoding="utf-8")
     return 1 if failed else 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -41,6 +42,31 @@ def assert_one_program(architectures: Any, name: str) -> None:
     row = architectures.measure(name, "cpu:2", rounds=0)
     assert (row.parts, row.rest) == (1, [])
     assert row.error <= 1e-6
+
+
+def test_the_page_has_a_row_for_each_architecture(architectures: Any) -> None:
+    page = (FOLDER.parent / "docs" / "support.md").read_text(encoding="utf-8")
+    _, begin, rest = page.partition("<!-- begin architectures -->\n\n")
+    lines, end, _ = rest.partition("\n\n<!-- end architectures -->")
+    assert begin
+    assert end
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines.splitlines()[2:]]
+    assert [row[0] for row in rows] == list(architectures.CASES)
+    complete = [row for row in rows if (row[1], row[3]) == ("1", "0") and float(row[4]) <= 1e-6]
+    assert len(complete) >= 25
+
+
+def test_the_table_of_a_page_is_replaced(architectures: Any, tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    begin, end = "<!-- begin architectures -->", "<!-- end architectures -->"
+    page.write_text(f"before\n\n{begin}\n\nold\n\n{end}\n\nafter\n", encoding="utf-8")
+    architectures.write_page(page, [architectures.Row("A", 1, 20, [], 1e-7)])
+    text = page.read_text(encoding="utf-8")
+    assert "old" not in text
+    assert f"| A | 1 | 20 | 0 | 1.0e-07 |\n\n{end}\n\nafter\n" in text
+    page.write_text("no table", encoding="utf-8")
+    with pytest.raises(SystemExit, match="has no table of architectures"):
+        architectures.write_page(page, [])
 
 
 def test_the_table_has_a_line_for_each_row(architectures: Any) -> None:
