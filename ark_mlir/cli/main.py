@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import logging
 import os
+import re
 import sys
 import traceback
 import warnings
@@ -116,8 +118,20 @@ class _Parser(argparse.ArgumentParser):
     """A parser whose errors have the same form as all other errors; subparsers inherit it."""
 
     def error(self, message: str) -> NoReturn:
-        self.print_usage(sys.stderr)
-        self.exit(2, f"ark: error: {message}\n")
+        # One line: the usage of a command has up to ten lines, in which the error is lost.
+        if found := _WRONG_COMMAND.match(message):
+            message = f"there is no command {found[1]!r}"
+            if close := difflib.get_close_matches(found[1], _names()):
+                message += f" (did you mean {close[0]!r}?)"
+        self.exit(2, f"ark: error: {message}; `{self.prog} --help` shows the usage\n")
+
+
+_WRONG_COMMAND = re.compile(r"argument COMMAND: invalid choice: '(.*?)' \(")
+
+
+def _names() -> list[str]:
+    """Returns the names of all commands."""
+    return [command.__name__.rpartition(".")[2].rstrip("_") for command in COMMANDS]
 
 
 def fail(message: str) -> int:

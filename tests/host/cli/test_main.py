@@ -87,8 +87,13 @@ def test_wrong_usage_exits_with_2(ark: Ark, arguments: tuple[str, ...]) -> None:
     result = ark(*arguments)
     assert result.status == 2
     assert result.out == ""
-    assert result.err.startswith("usage: ark")
-    assert result.err.splitlines()[-1].startswith("ark: error: ")
+    assert result.err.startswith("ark: error: ")
+    assert re.search(r"; `ark.* --help` shows the usage\n$", result.err)
+    assert len(result.err.splitlines()) == 1
+
+
+def test_a_misspelt_command_has_a_suggestion(ark: Ark) -> None:
+    assert "there is no command 'compil' (did you mean 'compile'?)" in ark("compil", "a").err
 
 
 def test_errors_exit_with_1_and_one_message(ark: Ark, tmp_path: Path) -> None:
