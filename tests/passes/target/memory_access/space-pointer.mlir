@@ -53,7 +53,7 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 // Stages are temporaries in shared memory. Asynchronous copies read from pointers to global memory.
 // CHECK-LABEL: func.func private @body(
 // CHECK-SAME: %[[X:[a-z0-9]+]]: memref<64x256xbf16
-// CHECK: %[[STAGES:.+]] = memref.alloca() {{.*}} : memref<12384xf32>
+// CHECK: %[[STAGES:.+]] = memref.alloca() {{.*}} : memref<16512xf32>
 // CHECK: %[[BEGIN:.+]] = memref.extract_aligned_pointer_as_index %[[STAGES]]
 // CHECK: %[[SHARED:.+]] = llvm.addrspacecast %{{.+}} : !llvm.ptr to !llvm.ptr<3>
 // CHECK: memref.extract_aligned_pointer_as_index %[[X]]
