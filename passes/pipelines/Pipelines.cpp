@@ -96,8 +96,8 @@ checkStageName(StringRef option, StringRef name,
     return success();
   std::string known = llvm::join(
       llvm::map_range(getStages(), [](auto &info) { return info.name; }), ", ");
-  return error("'" + name + "' of '" + option +
-               "' is not a stage: expected one of " + known);
+  return error("'" + name + "' is not a stage: option '" + option +
+               "' is one of " + known);
 }
 
 LogicalResult

@@ -67,8 +67,14 @@ static LogicalResult dump(ModuleOp module, Stage stage, StringRef folder) {
 static LogicalResult checkProgram(ModuleOp module, Stage next) {
   if (next > Stage::Kernel || !module.getOps<ProgramOp>().empty())
     return success();
+  bool isNested = llvm::any_of(module.getOps<ModuleOp>(), [](ModuleOp inner) {
+    return !inner.getOps<ProgramOp>().empty();
+  });
   return emitError(module.getLoc())
-         << "the module has no ark.program, so there is nothing to compile";
+         << "the module has no ark.program, so there is nothing to compile"
+         << (isNested ? ": its programs are in a nested module, which is a "
+                        "separate input"
+                      : "");
 }
 
 /// Returns the first part of a fused location.

@@ -8,8 +8,8 @@
 // RUN: not ark-opt %s --ark-compile-from=tiling --ark-compile-to=scheduling --ark-scheduler=oracle 2>&1 | FileCheck %s --check-prefix=SCHEDULER
 // RUN: not ark-opt %s --ark-compile=stage=graph 2>&1 | FileCheck %s --check-prefix=OPTION
 
-// TO: error: 'binary' of 'to' is not a stage: expected one of graph, tiling, memory, scheduling, synchronization, kernel, target
-// FROM: error: 'parsing' of 'from' is not a stage: expected one of graph, tiling, memory, scheduling, synchronization, kernel, target
+// TO: error: 'binary' is not a stage: option 'to' is one of graph, tiling, memory, scheduling, synchronization, kernel, target
+// FROM: error: 'parsing' is not a stage: option 'from' is one of graph, tiling, memory, scheduling, synchronization, kernel, target
 // ORDER: error: stage 'graph' comes before 'memory'
 // AGAIN: error: stage 'graph' cannot follow: the module has reached stage 'graph'; go on from 'tiling' (--ark-compile-from=tiling)
 // SKIP: error: stage 'scheduling' cannot follow: the module has reached stage 'graph'; go on from 'tiling' (--ark-compile-from=tiling)
