@@ -39,7 +39,7 @@ def weight_bytes() -> int:
 def compile_bundles(folder: Path, target: str) -> None:
     from ark_mlir.models.decoder import build_decode
     from ark_mlir.models.decoder_config import DecoderConfig
-    from ark_mlir.models.moe import Experts
+    from ark_mlir.models.experts import Experts
 
     config = DecoderConfig(
         vocabulary=VOCABULARY, hidden=HIDDEN, layers=LAYERS, heads=HEADS, kv_heads=KV_HEADS,

@@ -22,9 +22,9 @@ from .config import Config, as_count, as_float_dtype
 from .decoder_config import DecoderConfig, divide
 from .decoder_graph import DecoderGraph
 from .decoder_states import DecoderStates
+from .expert_weights import stack_experts
 from .families import FAMILIES, read_decoder
 from .generation import GenerativeModel, Sizes, read_ends
-from .moe import stack_experts
 from .rope import Rope, RopeScaling
 from .weights import assign, check_layers, check_shapes, read_weights, spellings
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from ..errors import InvalidUsageError
-from .moe import Experts
+from .experts import Experts
+from .latent_attention import Latent
 from .rope import Rope, Scaling
 from .sharding import SINGLE, Shard
 from .tensor_names import LLAMA, TensorNames
@@ -41,6 +42,7 @@ class DecoderConfig:
         theta, scaling, rotary: rotary positions, see :class:`.rope.Rope`; `rotary` 0 means `head`.
         local: rotary positions of layers with a window, if they differ.
         unrotated: for each layer, True if it has no rotary positions; a shorter tuple repeats.
+        interleaved: True if elements ``2i`` and ``2i + 1`` rotate as a pair.
         learned_positions: True if a table of positions is added to the embeddings instead.
         tied: True if the vocabulary head has the table of embeddings as its weight.
         attention_bias, output_bias, mlp_bias, head_bias: True if there are biases of queries, keys
@@ -54,6 +56,8 @@ class DecoderConfig:
         activation: the name of the MLP's activation in :data:`.activations.ACTIVATIONS`.
         embedding_scale: a factor of the embeddings.
         attention_scale: the factor of the scores; by default ``1 / sqrt(head)``.
+        sinks: True if the softmax of each query head has one more logit, whose value is zero.
+        latent: the sizes of a latent attention, or None; see :mod:`.latent_attention`.
         score_cap, logit_cap: soft caps of scores and logits: ``cap * tanh(x / cap)``.
         window: number of keys that a query sees in layers with a window, including the key at the
             position of the query.
@@ -85,6 +89,7 @@ class DecoderConfig:
     rotary: int = 0
     local: Rope | None = None
     unrotated: tuple[bool, ...] = (False,)
+    interleaved: bool = False
     learned_positions: bool = False
     output_bias: bool = False
     head_bias: bool = False
@@ -96,6 +101,8 @@ class DecoderConfig:
     activation: str = "silu"
     embedding_scale: float = 1.0
     attention_scale: float | None = None
+    sinks: bool = False
+    latent: Latent | None = None
     score_cap: float | None = None
     logit_cap: float | None = None
     window: int | None = None
@@ -105,6 +112,11 @@ class DecoderConfig:
     def has_window(self, layer: int) -> bool:
         """Returns True if a layer has the window."""
         return self.window is not None and _cyclic(self.windowed, layer)
+
+    @property
+    def scale(self) -> float:
+        """Returns the factor of the scores."""
+        return self.head**-0.5 if self.attention_scale is None else self.attention_scale
 
     def rope(self, layer: int) -> Rope | None:
         """Returns the rotary positions of a layer, or None."""
@@ -119,7 +131,11 @@ class DecoderConfig:
         names = self.names
         layer, queries, keys = names.of_layer(0), self.heads * self.head, self.kv_heads * self.head
         shapes = {f"{names.embedding}.weight": (self.vocabulary, self.hidden)}
-        if names.qkv is None:
+        if self.latent is not None:
+            shapes[f"{layer}.{names.attention}.kv_b_proj.weight"] = (
+                self.heads * (self.latent.plain + self.latent.value), self.latent.rank,
+            )  # fmt: skip
+        elif names.qkv is None:
             shapes[f"{layer}.{names.attention}.{names.query}.weight"] = (queries, self.hidden)
             shapes[f"{layer}.{names.attention}.{names.key}.weight"] = (keys, self.hidden)
         else:

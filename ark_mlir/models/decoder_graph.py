@@ -9,7 +9,9 @@ from functools import cached_property
 from .. import frontend as ark
 from ..dtypes import DType, fp32
 from ..frontend import Tensor
+from ..frontend.ops.linear import attention_with_sinks
 from .decoder_config import DecoderConfig
+from .latent_attention import build_attention
 from .mlp import MLPS
 from .rope import Rope
 from .sampling import draw
@@ -19,6 +21,11 @@ __all__ = ["DecoderGraph"]
 # The score of a hidden key. It is less than other scores, and finite in all float types: the
 # difference of two infinities would be NaN.
 _MASKED = -6e4
+# The keys of one query are divided into at most this number of partitions, over all key heads: a
+# large GPU has about as many SMs.
+_PARTITIONS = 128
+# Minimum number of keys of a partition.
+_MIN_KEYS = 16
 
 
 @dataclass(frozen=True)
@@ -102,9 +109,9 @@ class DecoderGraph:
         """Returns a parameter of the dtype of the model."""
         return ark.parameter(name, shape, self.dtype)
 
-    def norm(self, x: Tensor, name: str) -> Tensor:
-        """Normalises the last dimension."""
-        kind, eps = self.config.norm, self.config.eps
+    def norm(self, x: Tensor, name: str, eps: float | None = None) -> Tensor:
+        """Normalises the last dimension; `eps` is by default that of the decoder."""
+        kind, eps = self.config.norm, self.config.eps if eps is None else eps
         weight = self.parameter(f"{name}.weight", x.shape[-1])
         if kind == "rms":
             return ark.rmsnorm(x, weight, eps, name=name)
@@ -141,14 +148,15 @@ class DecoderGraph:
         if rope is None:
             return x
         cos, sin = self.rotations[rope]
-        if rope.size == self.config.head:
-            return ark.rope(x, cos, sin, name=name)
-        first, rest = ark.split(x, (rope.size, self.config.head - rope.size), -1, name=name)
-        return ark.concat([ark.rope(first, cos, sin, name=name), rest], -1, name=name)
+        interleaved, head = self.config.interleaved, x.shape[-1]
+        if rope.size == head:
+            return ark.rope(x, cos, sin, interleaved, name=name)
+        first, rest = ark.split(x, (rope.size, head - rope.size), -1, name=name)
+        return ark.concat([ark.rope(first, cos, sin, interleaved, name=name), rest], -1, name=name)
 
     def cached(self, x: Tensor, name: str) -> Tensor:
         """Writes the keys or values of this run to their cache and returns the cache."""
-        shape = (self.batch, self.config.kv_heads, self.max_length, self.config.head)
+        shape = (self.batch, x.shape[1], self.max_length, x.shape[-1])
         cache = ark.state(name, shape, self.dtype)
         return ark.update(cache, x, (0, 0, self.position, 0), name=name)
 
@@ -169,6 +177,8 @@ class DecoderGraph:
     def attention(self, x: Tensor, layer: int, name: str) -> Tensor:
         """Builds the attention of a layer."""
         config, names = self.config, self.config.names
+        if config.latent is not None:
+            return build_attention(self, config.latent, x, layer, name)
         rope = config.rope(layer)
         q, k, v = self.projections(x, name)
         q = self.heads(q, config.heads, f"{name}.q_norm")
@@ -180,7 +190,9 @@ class DecoderGraph:
         # A window that covers the cache has no effect.
         bounded = config.has_window(layer) and (config.window or 0) < self.max_length
         mask = self.near if bounded else None
-        if config.score_cap is None:
+        if config.sinks:
+            mixed = self.sink_attention(q, keys, values, mask, name)
+        elif config.score_cap is None:
             mixed = ark.attention(
                 q, keys, values, scale=config.attention_scale, causal=True, mask=mask,
                 kv_length=self.kv_length, name=name,
@@ -190,12 +202,25 @@ class DecoderGraph:
         mixed = ark.reshape(ark.transpose(mixed, (0, 2, 1, 3)), (x.shape[0], -1))
         return self.dense(mixed, f"{name}.{names.output}", config.hidden, config.output_bias)
 
+    def sink_attention(
+        self, q: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, name: str
+    ) -> Tensor:
+        """Builds attention with a sink for each query head."""
+        config, partitions = self.config, 1
+        if self.tokens == 1:
+            most = min(_PARTITIONS // (self.batch * config.kv_heads), self.max_length // _MIN_KEYS)
+            partitions = max(n for n in range(1, max(most, 1) + 1) if self.max_length % n == 0)
+        sinks = self.parameter(f"{name}.sinks", config.heads)
+        return attention_with_sinks(
+            q, keys, values, sinks, config.scale, mask, self.kv_length, partitions, name
+        )
+
     def capped_attention(
         self, q: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, name: str
     ) -> Tensor:
         """Builds attention with soft caps of the scores, which ``ark.attention`` does not have."""
         config = self.config
-        cap, scale = config.score_cap or 1.0, config.attention_scale or config.head**-0.5
+        cap, scale = config.score_cap or 1.0, config.scale
         groups = (self.batch, config.kv_heads, -1, config.head)
         # Queries that read the same key head are rows of one matrix: by head, then by token.
         rows = ark.reshape(q, groups, name=name)

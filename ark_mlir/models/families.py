@@ -15,8 +15,16 @@ from . import tensor_names
 from .activations import read_activation
 from .config import Config
 from .decoder_config import DecoderConfig
-from .moe import Experts, read_experts
-from .rope import read_rope
+from .experts import (
+    Experts,
+    read_deepseek_v2,
+    read_deepseek_v3,
+    read_gpt_oss,
+    read_mixtral,
+    read_qwen_moe,
+)
+from .latent_attention import Latent
+from .rope import YarnScaling, read_rope
 
 __all__ = ["FAMILIES", "Family", "read_decoder"]
 
@@ -42,6 +50,8 @@ class Family:
         window: the default window, of a file without ``sliding_window``; null there means none.
         windows_on: the default of ``use_sliding_window``.
         theta: the default base of rotary positions.
+        scaled: True if a file must describe the scaling of rotary positions.
+        latent: True if the attention is latent (:mod:`.latent_attention`).
         rotary: the default fraction of a head's elements that rotate; None if all must rotate.
         plain: entries of which only some values are supported, see :meth:`Config.plain`.
         harmless: entries that do not affect a forward pass.
@@ -56,6 +66,8 @@ class Family:
     window: int | None = 4096
     windows_on: bool = True
     theta: float = 10000.0
+    scaled: bool = False
+    latent: bool = False
     rotary: float | None = None
     plain: Mapping[str, tuple[object, ...]] = field(default_factory=dict[str, "tuple[object, ...]"])
     harmless: tuple[str, ...] = ()
@@ -133,8 +145,12 @@ def _upper(config: Config) -> tuple[bool, ...]:
     return (*[False] * first, *[True] * (min(layers, _MAX_LAYERS) - first))
 
 
-def _experts(config: Config) -> Experts | None:
-    return read_experts(config, config.count("num_hidden_layers"))
+def _experts(read: Callable[[Config, int], Experts]) -> dict[str, Any]:
+    """Returns the fields of a decoder with experts."""
+    return {
+        "mlp": "experts",
+        "experts": lambda config: read(config, config.count("num_hidden_layers")),
+    }
 
 
 def _listed(config: Config) -> tuple[bool, ...]:
@@ -160,6 +176,9 @@ _GEMMA2: dict[str, Any] = {
 _OF_GEMMA = {"use_bidirectional_attention": (False,)}
 _OLMO2: dict[str, Any] = {**_BIASES, "names": tensor_names.OLMO2, "whole_qk_norm": True}
 
+# Entries of DeepSeek about ranks, and about layers that predict more than the next token.
+_NOT_OF_THE_STEP = ("ep_size", "num_nextn_predict_layers")
+
 FAMILIES: dict[str, Family] = {
     "llama": Family(
         {**_BIASES, "mlp_bias": _flag("mlp_bias")},
@@ -176,7 +195,7 @@ FAMILIES: dict[str, Family] = {
     ),
     "qwen3": Family({**_BIASES, "qk_norm": True}, windows=_upper, windows_on=False, ranks=True),
     "mixtral": Family(
-        {"mlp": "experts", "experts": _experts},
+        _experts(read_mixtral),
         eps=("rms_norm_eps", 1e-5),
         windows=_all,
         window=None,
@@ -184,9 +203,39 @@ FAMILIES: dict[str, Family] = {
         ranks=True,
     ),
     "qwen3_moe": Family(
-        {**_BIASES, "qk_norm": True, "mlp": "experts", "experts": _experts},
+        {**_BIASES, "qk_norm": True, **_experts(read_qwen_moe)},
         windows=_upper,
         windows_on=False,
+        ranks=True,
+    ),
+    "gpt_oss": Family(
+        {
+            "attention_bias": _flag("attention_bias", True),
+            "output_bias": _flag("attention_bias", True), "sinks": True, **_experts(read_gpt_oss),
+        },
+        eps=("rms_norm_eps", 1e-5),
+        windows=_alternate,
+        window=128,
+        theta=150000.0,
+        scaled=True,
+        # The second name of an entry, and the context before the scaling.
+        harmless=("experts_per_token", "initial_context_length"),
+        ranks=True,
+    ),
+    "deepseek_v2": Family(
+        {**_BIASES, "interleaved": True, **_experts(read_deepseek_v2)},
+        latent=True,
+        plain={"mlp_bias": (False,)},
+        harmless=_NOT_OF_THE_STEP,
+        ranks=True,
+    ),
+    "deepseek_v3": Family(
+        {
+            **_BIASES, "interleaved": _flag("rope_interleave", True),
+            **_experts(read_deepseek_v3),
+        },
+        latent=True,
+        harmless=_NOT_OF_THE_STEP,
         ranks=True,
     ),
     "gemma": Family(
@@ -290,7 +339,11 @@ def read_decoder(config: Config) -> DecoderConfig:
     family = FAMILIES[config.word("model_type", "llama")]
     heads = config.count(family.key("num_attention_heads"))
     hidden = config.count(family.key("hidden_size"))
-    head = config.count("head_dim", max(1, hidden // heads))
+    latent = _read_latent(config, heads) if family.latent else None
+    if latent is None:
+        head = rotates = config.count("head_dim", max(1, hidden // heads))
+    else:
+        head, rotates = latent.plain + latent.rotated, latent.rotated
     learned = bool(family.fields.get("learned_positions"))
     width = 4 * hidden if learned else None
     eps, default = family.eps
@@ -306,24 +359,47 @@ def read_decoder(config: Config) -> DecoderConfig:
         "eps": config.number(eps, default),
         "tied": config.flag("tie_word_embeddings", False),
         "activation": read_activation(config, *family.activation),
+        "latent": latent,
         **_read_windows(config, family),
     }  # fmt: skip
     if sizes["heads"] % sizes["kv_heads"]:
         raise config.error(f"{heads} heads are no multiple of {sizes['kv_heads']} key heads")
-    if head % 2 and not learned:
-        raise config.error(f"head_dim {head} is odd")
+    if rotates % 2 and not learned:
+        raise config.error(f"head_dim {rotates} is odd")
     if not learned:
-        ropes = read_rope(config, head, family.theta, family.rotary)
+        ropes = read_rope(config, rotates, family.theta, family.rotary)
         full, local = ropes["full"], ropes["local"]
         sizes |= {"theta": full.theta, "scaling": full.scaling}
         sizes |= {"rotary": 0 if full.size == head else full.size}
         sizes |= {"local": None if local == full else local}
+        if family.scaled and full.scaling is None:
+            raise config.error("'rope_scaling' is missing; this type needs the entry of its files")
+        if latent is not None and isinstance(full.scaling, YarnScaling):
+            sizes["attention_scale"] = head**-0.5 * full.scaling.scores
     for name, value in family.fields.items():
         sizes[name] = value(config) if callable(value) else value
     for key, values in family.plain.items():
         config.plain(key, *values)
     config.check_known(family.harmless)
     return DecoderConfig(**sizes)
+
+
+def _read_latent(config: Config, heads: int) -> Latent:
+    """Reads the sizes of a latent attention."""
+    # Null means that queries have no latent.
+    named = config.entries.get("q_lora_rank", 0) is None
+    config.skip("q_lora_rank")
+    latent = Latent(
+        rank=config.count("kv_lora_rank"),
+        query_rank=None if named else config.count("q_lora_rank"),
+        plain=config.count("qk_nope_head_dim"),
+        rotated=config.count("qk_rope_head_dim"),
+        value=config.count("v_head_dim"),
+    )
+    config.plain("num_key_value_heads", heads)
+    config.plain("head_dim", latent.rotated)
+    config.plain("qk_head_dim", latent.plain + latent.rotated)
+    return latent
 
 
 def _read_windows(config: Config, family: Family) -> dict[str, Any]:

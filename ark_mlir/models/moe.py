@@ -8,189 +8,29 @@ With few tokens, each pair of a token and one of its experts is a product of one
 pairs are sorted by expert first, so that several rows share a read of an expert.
 """
 
-# The stubs of numpy leave the elements of arrays unknown.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
-
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable
 from typing import Protocol
-
-import numpy as np
 
 from .. import frontend as ark
 from ..dtypes import DType, fp32, int32
-from ..errors import InvalidUsageError
 from ..frontend import Tensor
-from .config import Config
+from .activations import ACTIVATIONS
+from .experts import PROJECTIONS, Experts
 from .sharding import Shard
-from .weights import Arrays
 
-__all__ = ["Experts", "build_mlp", "read_experts", "stack_experts"]
+__all__ = ["build_mlp"]
 
 # With fewer rows per expert on average, the rows are not sorted by expert.
 _MIN_ROWS = 2
-_PROJECTIONS = ("gate_proj", "up_proj", "down_proj")
+# The score of an expert that cannot be selected. It is less than other scores, and finite.
+_LEAST = -3e38
+# Prevents a division by zero if all sigmoids underflow.
+_SMALLEST_SUM = 1e-20
 
-
-@dataclass(frozen=True)
-class Names:
-    """The names of the tensors of a file, below ``model.layers.<n>.``."""
-
-    router: str = "mlp.gate.weight"
-    expert: str = "mlp.experts.{}"
-    projections: tuple[str, str, str] = _PROJECTIONS
-
-
-MIXTRAL = Names("block_sparse_moe.gate.weight", "block_sparse_moe.experts.{}", ("w1", "w3", "w2"))
-
-
-@dataclass(frozen=True)
-class Experts:
-    """The experts of a decoder.
-
-    Attributes:
-        num_experts: number of experts of a layer.
-        experts_per_token: number of experts that compute each token.
-        width: number of inner columns of an expert, or of a rank's part of it.
-        normalize: True if the weights of the chosen experts are scaled to a sum of one.
-        dense: the layers that have an MLP without experts.
-        shared: number of inner columns of the expert that all tokens get; 0 for none.
-        names: names of the tensors in files.
-
-    Example:
-        >>> mixtral_8x7b = Experts(num_experts=8, experts_per_token=2, width=14336, normalize=True)
-    """
-
-    num_experts: int
-    experts_per_token: int
-    width: int
-    normalize: bool
-    dense: frozenset[int] = frozenset()
-    shared: int = 0
-    names: Names = Names()
-
-    def has(self, layer: int) -> bool:
-        """Returns True if a layer has experts."""
-        return layer not in self.dense
-
-    def divide(self, size: int) -> Experts:
-        """Returns the part of each of `size` ranks, which have a part of the inner columns of every
-        expert; raises InvalidUsageError if the columns are not divisible."""
-        for kind, width in (("expert", self.width), ("shared expert", self.shared)):
-            if width % size:
-                raise InvalidUsageError(
-                    f"tensor_parallel {size} does not divide the {width} columns of the {kind}"
-                )
-        return replace(self, width=self.width // size, shared=self.shared // size)
-
-
-def read_experts(config: Config, layers: int) -> Experts | None:
-    """Reads the experts of a ``config.json``; returns None for a model without experts.
-
-    Raises InvalidUsageError if an entry is invalid.
-    """
-    kind = config.word("model_type", "llama")
-    if kind == "mixtral":
-        experts = Experts(
-            num_experts=config.count("num_local_experts"),
-            experts_per_token=config.count("num_experts_per_tok"),
-            width=config.count("intermediate_size"),
-            normalize=True,
-            names=MIXTRAL,
-        )
-    elif kind == "qwen3_moe":
-        key = "num_experts" if "num_experts" in config.entries else "num_local_experts"
-        experts = Experts(
-            num_experts=config.count(key),
-            experts_per_token=config.count("num_experts_per_tok"),
-            width=config.count("moe_intermediate_size"),
-            normalize=config.flag("norm_topk_prob", False),
-            dense=_dense_layers(config, layers),
-        )
-    else:
-        return None
-    if experts.experts_per_token > experts.num_experts:
-        raise config.error(
-            f"num_experts_per_tok {experts.experts_per_token} exceeds the number of experts "
-            f"{experts.num_experts}"
-        )
-    # These entries concern training.
-    config.flag("output_router_logits", False)
-    for key in ("router_aux_loss_coef", "router_jitter_noise"):
-        config.number(key, 0)
-    return experts
-
-
-def _dense_layers(config: Config, layers: int) -> frozenset[int]:
-    step = config.count("decoder_sparse_step", 1)
-    named: tuple[int, ...] = ()
-    if config.entries.get("mlp_only_layers") is not None:
-        named = config.counts("mlp_only_layers")
-    return frozenset(n for n in range(layers) if n in named or (n + 1) % step)
-
-
-# -- weights --------------------------------------------------------------------------------------
-
-
-def stack_experts(experts: Experts, layers: int, tensors: Arrays, where: str) -> Arrays:
-    """Returns the tensors of a file, with the matrices of all experts stacked to one array.
-
-    Args:
-        layers: number of layers.
-        tensors: the tensors of the file, with names as in `experts.names`.
-        where: the folder, for messages.
-
-    The arrays are copies, in memory, named ``model.layers.<n>.mlp.experts.<projection>.weight``;
-    the router is ``model.layers.<n>.mlp.gate.weight``. Raises InvalidUsageError if a tensor is
-    missing, or the shapes or dtypes of a projection differ.
-
-    Example:
-        >>> experts = Experts(num_experts=2, experts_per_token=1, width=8, normalize=True)
-        >>> projections = ("gate_proj", "up_proj", "down_proj")
-        >>> tensors = {f"model.layers.0.mlp.experts.{e}.{p}.weight": np.zeros((8, 8))
-        ...            for e in range(2) for p in projections}
-        >>> tensors["model.layers.0.mlp.gate.weight"] = np.zeros((2, 8))
-        >>> arrays = stack_experts(experts, 1, tensors, "folder")
-        >>> arrays["model.layers.0.mlp.experts.up_proj.weight"].shape
-        (2, 8, 8)
-    """
-    result = dict(tensors)
-    for layer in filter(experts.has, range(layers)):
-        prefix = f"model.layers.{layer}"
-        router = f"{prefix}.{experts.names.router}"
-        _require((router,), tensors, where)
-        result[f"{prefix}.mlp.gate.weight"] = result.pop(router)
-        for ours, theirs in zip(_PROJECTIONS, experts.names.projections, strict=True):
-            parts = [
-                f"{prefix}.{experts.names.expert.format(number)}.{theirs}.weight"
-                for number in range(experts.num_experts)
-            ]
-            _require(parts, tensors, where)
-            arrays = [result.pop(name) for name in parts]
-            for name, array in zip(parts, arrays, strict=True):
-                if (array.shape, array.dtype) != (arrays[0].shape, arrays[0].dtype):
-                    raise InvalidUsageError(
-                        f"tensor {name!r} is {array.dtype} {list(array.shape)}, but the tensor of "
-                        f"expert 0 is {arrays[0].dtype} {list(arrays[0].shape)}",
-                        location=where,
-                    )
-            result[f"{prefix}.mlp.experts.{ours}.weight"] = np.stack(arrays)
-    return result
-
-
-def _require(names: Iterable[str], tensors: Arrays, where: str) -> None:
-    for name in names:
-        if name not in tensors:
-            raise InvalidUsageError(
-                f"the weights lack {name}, which the model type in config.json requires",
-                location=where,
-            )
-
-
-# -- program --------------------------------------------------------------------------------------
+# Takes rows and the index of a projection, and returns their products with the rows' experts.
+Product = Callable[[Tensor, int], Tensor]
 
 
 class Sizes(Protocol):
@@ -199,6 +39,11 @@ class Sizes(Protocol):
     @property
     def experts(self) -> Experts | None:
         """Returns the experts."""
+        ...
+
+    @property
+    def activation(self) -> str:
+        """Returns the name of the MLP's activation."""
         ...
 
     @property
@@ -235,21 +80,10 @@ def build_mlp(graph: Graph, experts: Experts, x: Tensor, name: str) -> Tensor:
     The result has the shape and the dtype of `x`. Probabilities, weights of experts and the sum
     over experts are fp32.
     """
-    tokens, hidden = x.shape
     weights, chosen = _route(graph, experts, x, name)
-    tables = [
-        graph.parameter(f"{name}.experts.{part}.weight", experts.num_experts, *shape)
-        for part, shape in zip(
-            _PROJECTIONS,
-            ((experts.width, hidden), (experts.width, hidden), (hidden, experts.width)),
-            strict=True,
-        )
-    ]
-    pairs = tokens * experts.experts_per_token
-    if pairs < _MIN_ROWS * experts.num_experts:
-        parts = _by_pair(x, tables, chosen, name)
-    else:
-        parts = _by_expert(x, tables, chosen, name)
+    pairs = x.shape[0] * experts.experts_per_token
+    build = _by_pair if pairs < _MIN_ROWS * experts.num_experts else _by_expert
+    parts = build(graph, experts, x, chosen, name)
     scaled = ark.mul(ark.cast(parts, fp32), ark.unsqueeze(weights, 2), name=f"{name}.scaled")
     total = ark.cast(ark.reduce_sum(scaled, 1, keepdims=False, name=f"{name}.sum"), graph.dtype)
     total = graph.config.shard.total(total, f"{name}.experts.down_proj")
@@ -258,23 +92,121 @@ def build_mlp(graph: Graph, experts: Experts, x: Tensor, name: str) -> Tensor:
     return ark.add(total, _shared(graph, experts, x, name), name=f"{name}.sum")
 
 
+# -- the router -----------------------------------------------------------------------------------
+
+
 def _route(graph: Graph, experts: Experts, x: Tensor, name: str) -> tuple[Tensor, Tensor]:
     """Returns the weights and the indices of the experts of each token, ``[tokens, chosen]``."""
-    logits = graph.dense(x, f"{name}.gate", experts.num_experts)
-    scores = ark.softmax(ark.cast(logits, fp32), name=f"{name}.scores")
-    weights, chosen = ark.top_k(scores, experts.experts_per_token, name=f"{name}.top_k")
+    router, count = experts.router, experts.experts_per_token
+    logits = _logits(graph, experts, x, name)
+    if router.score == "softmax_of_chosen":
+        best, chosen = ark.top_k(logits, count, name=f"{name}.top_k")
+        weights = ark.softmax(best, name=f"{name}.weights")
+    else:
+        score = ark.softmax if router.score == "softmax" else ark.sigmoid
+        scores = score(logits, name=f"{name}.scores")
+        ranked = _rank(experts, scores, name)
+        weights, chosen = ark.top_k(ranked, count, name=f"{name}.top_k")
+        if router.correction:
+            weights = _select(scores, chosen, name)
     if experts.normalize:
-        weights = ark.div(weights, ark.reduce_sum(weights, -1), name=f"{name}.weights")
+        total = ark.reduce_sum(weights, -1)
+        if router.score == "sigmoid":
+            total = ark.add(total, _SMALLEST_SUM)
+        weights = ark.div(weights, total, name=f"{name}.weights")
+    if router.scale != 1:
+        weights = ark.mul(weights, router.scale, name=f"{name}.weights")
     return weights, chosen
 
 
-def _activate(gate: Tensor, up: Tensor, name: str) -> Tensor:
-    return ark.mul(ark.silu(gate, name=f"{name}.act"), up, name=f"{name}.act")
+def _logits(graph: Graph, experts: Experts, x: Tensor, name: str) -> Tensor:
+    """Returns the logits of all experts in fp32, ``[tokens, experts]``."""
+    router = experts.router
+    if not router.wide:
+        return ark.cast(graph.dense(x, f"{name}.gate", experts.num_experts, router.bias), fp32)
+    shape = (experts.num_experts, x.shape[1])
+    weight = ark.parameter(f"{name}.gate.weight", shape, fp32)
+    return ark.matmul(ark.cast(x, fp32), weight, transpose_other=True, name=f"{name}.gate")
 
 
-def _by_pair(x: Tensor, tables: list[Tensor], chosen: Tensor, name: str) -> Tensor:
+def _rank(experts: Experts, scores: Tensor, name: str) -> Tensor:
+    """Returns the scores that select experts; experts outside of the best groups have the least."""
+    router = experts.router
+    if router.correction:
+        correction = ark.parameter(f"{name}.gate.correction", (experts.num_experts,), fp32)
+        scores = ark.add(scores, correction, name=f"{name}.corrected")
+    if router.groups == 1:
+        return scores
+    tokens, number = scores.shape
+    grouped = ark.reshape(scores, (tokens, router.groups, number // router.groups))
+    best, _ = ark.top_k(grouped, router.best, name=f"{name}.best")
+    of_groups = ark.reduce_sum(best, -1, keepdims=False, name=f"{name}.groups")
+    _, chosen = ark.top_k(of_groups, router.chosen_groups, name=f"{name}.groups")
+    chosen = ark.reshape(chosen, (tokens, router.chosen_groups, 1))
+    hits = ark.cast(ark.equal(chosen, ark.arange(router.groups)), int32)
+    hit = ark.reduce_max(hits, 1, keepdims=False, name=f"{name}.chosen_groups")
+    hit = ark.greater(ark.reshape(hit, (tokens, router.groups, 1)), 0)
+    return ark.reshape(ark.where(hit, grouped, _LEAST, name=f"{name}.grouped"), scores.shape)
+
+
+def _select(scores: Tensor, chosen: Tensor, name: str) -> Tensor:
+    """Returns the scores of the chosen experts of each token."""
+    tokens, number = scores.shape
+    begins = ark.reshape(ark.mul(ark.arange(tokens), number), (tokens, 1))
+    index = ark.add(chosen, begins, name=f"{name}.index")
+    return ark.gather(ark.reshape(scores, (-1,)), index, 0, name=f"{name}.chosen")
+
+
+# -- the experts ----------------------------------------------------------------------------------
+
+
+def _build_expert(
+    graph: Graph, experts: Experts, rows: Tensor, owners: Tensor, product: Product, name: str
+) -> Tensor:
+    """Returns the results of experts for `rows`.
+
+    Args:
+        owners: the expert of each row.
+        product: returns the products of rows with one of the projections.
+    """
+
+    def project(rows: Tensor, part: int) -> Tensor:
+        result = product(rows, part)
+        # One rank adds the bias of the partial sums.
+        if not experts.bias or (part == 2 and graph.config.shard.rank > 0):
+            return result
+        label = f"{name}.experts.{PROJECTIONS[part]}.bias"
+        table = graph.parameter(label, experts.num_experts, result.shape[-1])
+        bias = ark.gather(table, owners, 0, name=label)
+        return ark.add(result, ark.reshape(bias, result.shape), name=label)
+
+    gate, up = project(rows, 0), project(rows, 1)
+    return project(_activate(graph, experts, gate, up, name), 2)
+
+
+def _activate(graph: Graph, experts: Experts, gate: Tensor, up: Tensor, name: str) -> Tensor:
+    name = f"{name}.act"
+    if experts.clamp is None:
+        return ark.mul(ACTIVATIONS[graph.config.activation](gate, name), up, name=name)
+    alpha, limit = experts.clamp.alpha, experts.clamp.limit
+    gate = ark.minimum(gate, limit, name=name)
+    up = ark.clamp(up, -limit, limit, name=name)
+    inner = ark.mul(gate, ark.sigmoid(ark.mul(gate, alpha), name=name), name=name)
+    return ark.mul(ark.add(up, 1.0), inner, name=name)
+
+
+def _tables(graph: Graph, experts: Experts, hidden: int, name: str) -> list[Tensor]:
+    shapes = ((experts.width, hidden), (experts.width, hidden), (hidden, experts.width))
+    return [
+        graph.parameter(f"{name}.experts.{part}.weight", experts.num_experts, *shape)
+        for part, shape in zip(PROJECTIONS, shapes, strict=True)
+    ]
+
+
+def _by_pair(graph: Graph, experts: Experts, x: Tensor, chosen: Tensor, name: str) -> Tensor:
     """Returns the result of each expert of each token, ``[tokens, chosen, hidden]``."""
     (tokens, hidden), count = x.shape, chosen.shape[1]
+    tables = _tables(graph, experts, hidden, name)
     pairs = ark.reshape(chosen, (tokens * count,))
     rows = ark.reshape(x, (tokens, 1, hidden))
     if tokens > 1:  # the row of one token is read in place
@@ -282,14 +214,14 @@ def _by_pair(x: Tensor, tables: list[Tensor], chosen: Tensor, name: str) -> Tens
         rows = ark.reshape(rows, (tokens * count, 1, hidden), name=f"{name}.rows")
 
     def product(rows: Tensor, part: int) -> Tensor:
-        label = f"{name}.experts.{_PROJECTIONS[part]}"
+        label = f"{name}.experts.{PROJECTIONS[part]}"
         return ark.indexed_matmul(rows, tables[part], pairs, name=label)
 
-    inner = _activate(product(rows, 0), product(rows, 1), name)
-    return ark.reshape(product(inner, 2), (tokens, count, hidden))
+    parts = _build_expert(graph, experts, rows, pairs, product, name)
+    return ark.reshape(parts, (tokens, count, hidden))
 
 
-def _by_expert(x: Tensor, tables: list[Tensor], chosen: Tensor, name: str) -> Tensor:
+def _by_expert(graph: Graph, experts: Experts, x: Tensor, chosen: Tensor, name: str) -> Tensor:
     """Returns the result of each expert of each token, ``[tokens, chosen, hidden]``.
 
     Does the same as :func:`_by_pair`, but sorts the pairs of token and expert by expert, so that
@@ -297,6 +229,7 @@ def _by_expert(x: Tensor, tables: list[Tensor], chosen: Tensor, name: str) -> Te
     """
     tokens, count = chosen.shape
     pairs = tokens * count
+    tables = _tables(graph, experts, x.shape[1], name)
     number = ark.arange(pairs)
     owner = ark.reshape(chosen, (pairs,))
     # Keys are unique, with the expert in the upper digits. The position of a pair in the order is
@@ -307,24 +240,28 @@ def _by_expert(x: Tensor, tables: list[Tensor], chosen: Tensor, name: str) -> Te
     here = ark.equal(ark.reshape(position, (1, pairs)), ark.reshape(number, (pairs, 1)))
     pair = ark.where(here, ark.reshape(number, (1, pairs)), 0)
     order = ark.reduce_sum(pair, 1, keepdims=False, name=f"{name}.order")
-    experts = ark.reshape(ark.arange(tables[0].shape[0]), (-1, 1))
-    is_owner = ark.equal(ark.reshape(owner, (1, pairs)), experts)
+    numbers = ark.reshape(ark.arange(experts.num_experts), (-1, 1))
+    is_owner = ark.equal(ark.reshape(owner, (1, pairs)), numbers)
     counts = ark.reduce_sum(ark.cast(is_owner, int32), 1, keepdims=False, name=f"{name}.counts")
 
     def product(rows: Tensor, part: int) -> Tensor:
-        label = f"{name}.experts.{_PROJECTIONS[part]}"
+        label = f"{name}.experts.{PROJECTIONS[part]}"
         return ark.grouped_matmul(rows, tables[part], counts, name=label)
 
     rows = ark.gather(x, ark.div(order, count), 0, name=f"{name}.sorted")
-    inner = _activate(product(rows, 0), product(rows, 1), name)
-    parts = ark.gather(product(inner, 2), position, 0, name=f"{name}.unsorted")
+    owners = ark.gather(owner, order, 0, name=f"{name}.owners") if experts.bias else owner
+    parts = _build_expert(graph, experts, rows, owners, product, name)
+    parts = ark.gather(parts, position, 0, name=f"{name}.unsorted")
     return ark.reshape(parts, (tokens, count, x.shape[1]))
 
 
 def _shared(graph: Graph, experts: Experts, x: Tensor, name: str) -> Tensor:
-    """Returns the result of the shared expert, which a sigmoid of the hidden states scales."""
-    name = f"{name}.shared_expert"
-    gate, up = (graph.dense(x, f"{name}.{part}", experts.shared) for part in _PROJECTIONS[:2])
-    result = graph.dense(_activate(gate, up, name), f"{name}.down_proj", x.shape[1])
+    """Returns the result of the expert of all tokens."""
+    name = f"{name}.{experts.shared_name}"
+    gate, up = (graph.dense(x, f"{name}.{part}", experts.shared) for part in PROJECTIONS[:2])
+    inner = _activate(graph, experts, gate, up, name)
+    result = graph.dense(inner, f"{name}.down_proj", x.shape[1])
+    if not experts.shared_gate:
+        return result
     scale = ark.sigmoid(graph.dense(x, f"{name}_gate", 1), name=f"{name}_gate")
     return ark.mul(result, scale, name=name)

@@ -81,6 +81,7 @@ class YarnScaling:
     Attributes:
         fast, slow: rotations within the original context at both ends of the blend.
         attention: the factor of cosines and sines.
+        scores: a further factor of scores, which only latent attention has.
         whole: True rounds the ends of the blend to integer indices.
     """
 
@@ -90,6 +91,7 @@ class YarnScaling:
     original: int
     attention: float
     whole: bool = True
+    scores: float = 1.0
 
     def scale(
         self, frequencies: Frequencies, theta: float, length: int
@@ -284,6 +286,7 @@ def _read_yarn(config: Config, section: Config, rope: Rope) -> Scaling:
         original=_original(config, section),
         attention=section.number("attention_factor", attention),
         whole=section.flag("truncate", True),
+        scores=growth(whole) ** 2 if whole else 1.0,
     )
     if not result.fast > result.slow > 0:
         raise config.error("yarn scaling needs a beta_slow above 0, and a larger beta_fast")

@@ -9,7 +9,7 @@ import numpy as np
 import ark_mlir as ark
 from ark_mlir.dtypes import DType
 from ark_mlir.models import moe
-from ark_mlir.models.moe import Experts
+from ark_mlir.models.experts import Experts
 from ark_mlir.models.sharding import Shard
 
 
@@ -19,6 +19,7 @@ class Layer:
     def __init__(self, experts: Experts, dtype: DType) -> None:
         self.config = self
         self.experts = experts
+        self.activation = "silu"
         self.shard = Shard()
         self.dtype = dtype
 

@@ -63,9 +63,11 @@ class DecoderCase:
         model = getattr(transformers, CLASSES.get(self.kind, f"{self.family}ForCausalLM"))(config)
         model = model.float()
         with torch.no_grad():  # ones and zeros would hide a missing weight
-            for key, parameter in model.named_parameters():
+            for key, parameter in (*model.named_parameters(), *model.named_buffers()):
                 if "norm" in key or "ln_" in key or key.endswith("bias"):
                     parameter.add_(0.3 * torch.randn_like(parameter))
+        if hasattr(model, "set_experts_implementation"):  # others do not take float64
+            model.set_experts_implementation("eager")
         model.save_pretrained(folder)
         assert json.loads((folder / "config.json").read_text())["model_type"] == self.kind
         return model.double().eval()
@@ -127,6 +129,53 @@ DECODERS = {
     ),
     "phi": DecoderCase("phi", "Phi"),
     "gpt2": DecoderCase("gpt2", "GPT2", {}, GPT2),
+}  # fmt: skip
+# Models with experts, whose files do not have the tensors of their programs: they have no recorded
+# results.
+LATENT: dict[str, Any] = {
+    **SIZES, "num_key_value_heads": 4, "q_lora_rank": 12, "kv_lora_rank": 16, "qk_nope_head_dim": 8,
+    "qk_rope_head_dim": 6, "v_head_dim": 10, "n_routed_experts": 8, "num_experts_per_tok": 3,
+    "moe_intermediate_size": 20, "first_k_dense_replace": 1, "n_shared_experts": 2,
+}  # fmt: skip
+MSCALE = {**YARN, "mscale": 0.707, "mscale_all_dim": 1.1}
+GROUPS = {"n_group": 4, "topk_group": 2, "routed_scaling_factor": 3.0}
+MIXTURES = {
+    "gpt_oss": DecoderCase(
+        "gpt_oss", "GptOss",
+        {
+            **WINDOW, "head_dim": 8, "num_local_experts": 6, "num_experts_per_tok": 2,
+            "rope_parameters": {**YARN, "truncate": False}, "swiglu_limit": 1.0,
+        },
+    ),
+    "gpt_oss, no biases": DecoderCase(
+        "gpt_oss", "GptOss",
+        {
+            **WINDOW, "head_dim": 12, "num_local_experts": 4, "num_experts_per_tok": 4,
+            "rope_parameters": YARN, "attention_bias": False, "swiglu_alpha": 0.7,
+            "layer_types": ["full_attention", "sliding_attention"],
+        },
+    ),
+    "deepseek_v2": DecoderCase(
+        "deepseek_v2", "DeepseekV2", {"rope_parameters": MSCALE, "attention_bias": True}, LATENT
+    ),
+    "deepseek_v2, lite": DecoderCase(
+        "deepseek_v2", "DeepseekV2",
+        {"q_lora_rank": None, "num_key_value_heads": None, "tie_word_embeddings": True}, LATENT,
+    ),
+    "deepseek_v2, groups": DecoderCase(
+        "deepseek_v2", "DeepseekV2", {**GROUPS, "topk_method": "group_limited_greedy"}, LATENT
+    ),
+    "deepseek_v3": DecoderCase(
+        "deepseek_v3", "DeepseekV3", {**GROUPS, "rope_parameters": MSCALE}, LATENT
+    ),
+    "deepseek_v3, plain": DecoderCase(
+        "deepseek_v3", "DeepseekV3",
+        {
+            "n_group": 1, "topk_group": 1, "norm_topk_prob": False, "rope_interleave": False,
+            "q_lora_rank": None, "first_k_dense_replace": 0, "num_mtp_layers": 0,
+        },
+        LATENT,
+    ),
 }  # fmt: skip
 PROMPT = [(7 * i + 3) % 61 for i in range(11)]
 

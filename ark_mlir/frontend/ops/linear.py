@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...dialects import ark as dialect
-from ...dtypes import DType, int32
+from ...dtypes import DType, fp32, int32
 from ..operands import as_pair, as_tensor, constant_tensor
 from ..shapes import as_dtype, as_int, invalid
 from ..tensor import Tensor
 from .common import emit
+from .creation import full
 from .elementwise import cast
-from .views import squeeze, unsqueeze
+from .views import broadcast_to, concat, reshape, squeeze, unsqueeze
 
 if TYPE_CHECKING:
     from ...typing import DTypeLike
@@ -146,6 +147,50 @@ def attention(
         kv_length=_as_length(kv_length, key),
         causal=bool(causal),
     )
+
+
+def attention_with_sinks(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    sinks: Tensor,
+    scale: float,
+    mask: Tensor | None = None,
+    kv_length: Tensor | None = None,
+    partitions: int = 1,
+    name: str | None = None,
+) -> Tensor:
+    """Returns causal attention whose softmax has one more logit for each query head, the sink.
+
+    A sink is part of the softmax's sum, and its value is zero (Xiao et al., 2024). The sink is one
+    more partition of a split attention, so that no key and no element of a mask is added.
+
+    Args:
+        q, k, v, scale, mask, kv_length: arguments of :func:`attention`; the mask is bool.
+        sinks: ``[Hq]``.
+        partitions: number of partitions of the keys, a divisor of Tk. Partitions are independent
+            of each other, so that more SMs than key heads can work.
+    """
+    *leading, keys, depth = k.shape
+
+    def cut(x: Tensor) -> Tensor:
+        return reshape(x, (*leading, keys // partitions, partitions, x.shape[-1]))
+
+    if mask is not None:
+        mask = reshape(mask, (*mask.shape[:-1], keys // partitions, partitions))
+    parts = emit(
+        "partial_attention", dialect.PartialAttentionOp, name,
+        query=q, key=cut(k), value=cut(v), scale=scale, mask=mask, kv_length=kv_length,
+        causal=q.shape[-2] > 1,
+    )  # fmt: skip
+    # A partition is the sum of the values, the largest score, and the sum of the exponentials.
+    depth = v.shape[-1]
+    score = reshape(cast(sinks, fp32), (q.shape[-3], 1, 1, 1))
+    ends = (full((q.shape[-3], 1, 1, depth), 0, fp32), score, full(score.shape, 1, fp32))
+    sink = broadcast_to(concat(ends, -1, name=name), (*q.shape[:-1], 1, depth + 2))
+    both = concat([parts, sink], -2, name=name)
+    combined = emit("combine_attention", dialect.CombineAttentionOp, name, operand=both)
+    return cast(combined, q.dtype, name=name)
 
 
 def _as_length(length: Tensor | int | None, key: Tensor) -> Tensor | None:

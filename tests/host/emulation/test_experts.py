@@ -16,7 +16,7 @@ from small_decoders import make_arrays as make_inputs
 
 import ark_mlir as ark
 from ark_mlir.models.decoder import build_decode
-from ark_mlir.models.moe import Experts
+from ark_mlir.models.experts import Experts
 from ark_mlir.testing.bounds import assert_within
 
 EXPERTS = Experts(8, 2, 96, normalize=True)

@@ -18,7 +18,7 @@ import tiny_models
 from expert_layers import build_layer, make_arrays
 
 import ark_mlir as ark
-from ark_mlir.models.moe import Experts
+from ark_mlir.models.experts import Experts
 from ark_mlir.models.sharding import Shard
 
 Pick = Callable[[str], str]
