@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import frontend as ark
-from ..dtypes import bf16, int32
+from ..dtypes import bf16, fp16, fp32, from_numpy, int32
 from ..errors import InvalidUsageError, UnsupportedError
 from ..frontend import Program
 from ..runtime.ranks.membership import current
@@ -25,8 +25,9 @@ from .decoder_states import DecoderStates
 from .expert_weights import stack_experts
 from .families import FAMILIES, read_decoder
 from .generation import GenerativeModel, Sizes, read_ends
+from .quantization import read_quantization
 from .rope import Rope, RopeScaling
-from .weights import assign, check_layers, check_shapes, read_weights, spellings
+from .weights import Arrays, assign, check_layers, check_shapes, read_weights, spellings
 
 if TYPE_CHECKING:
     from ..typing import DTypeLike
@@ -152,7 +153,8 @@ def load(
     Args:
         max_length: maximum number of tokens of a sequence, limited by the model's positions.
         chunk: number of tokens of a prompt per run of ``prefill``.
-        dtype: dtype of parameters and hidden states; by default that of the configuration.
+        dtype: dtype of parameters and hidden states; by default that of the configuration, or else
+            of the table of embeddings.
         sampling: True if ``generate`` can sample tokens.
         tensor_parallel: number of ranks that share the attention heads, the MLP and the vocabulary
             head; see ``ark_mlir.models.sharding``. It must divide the number of heads, the number
@@ -177,14 +179,14 @@ def load(
             f"{known} can be divided",
             location=config.path,
         )
+    dequantize = read_quantization(config)
     sizes = read_decoder(config)
     tensors = read_weights(folder)
     key = FAMILIES[kind].key("num_hidden_layers")
-    check_layers(config, tensors, spellings(f"{sizes.names.layers}."), key)
+    further = config.natural("num_nextn_predict_layers", 0)
+    check_layers(config, tensors, spellings(f"{sizes.names.layers}."), key, further)
     check_shapes(sizes.shapes(), tensors, os.fspath(folder), spellings)
-    element = as_float_dtype(
-        dtype or config.entries.get("dtype") or config.word("torch_dtype", "fp32")
-    )
+    element = as_float_dtype(dtype or _read_dtype(config, sizes, tensors))
     limit = min(as_count(max_length, "max_length"), sizes.positions)
     common: dict[str, Any] = {"max_length": limit, "dtype": element, "sampling": bool(sampling)}
     part = min(as_count(chunk, "chunk"), limit)
@@ -197,6 +199,7 @@ def load(
         }
 
     programs = build(sizes)
+    tensors = dequantize(tensors, element, os.fspath(folder))
     if sizes.experts is not None:
         tensors = stack_experts(sizes.experts, sizes.layers, tensors, os.fspath(folder))
     weights = assign(programs["decode"].parameters, tensors, os.fspath(folder), spellings)
@@ -211,6 +214,14 @@ def load(
         of_rank = [build(sizes_of_rank) for sizes_of_rank in _of_this_process(divide(sizes, ranks))]
         model.ranks = {name: [built[name] for built in of_rank] for name in programs}
     return model
+
+
+def _read_dtype(config: Config, sizes: DecoderConfig, tensors: Arrays) -> str:
+    """Reads the dtype of the weights before a quantization."""
+    names = spellings(f"{sizes.names.embedding}.weight")
+    found = [from_numpy(tensors[name].dtype) for name in names if name in tensors]
+    default = str(found[0]) if found and found[0] in (fp32, fp16, bf16) else "fp32"
+    return config.entries.get("dtype") or config.word("torch_dtype", default)
 
 
 def _of_this_process(parts: list[DecoderConfig]) -> list[DecoderConfig]:

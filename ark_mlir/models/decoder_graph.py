@@ -127,12 +127,16 @@ class DecoderGraph:
         names = self.config.names
         weight = self.parameter(f"{name}.weight", *names.matrix(outputs, x.shape[-1]))
         product = ark.matmul(x, weight, transpose_other=not names.rows_are_inputs, name=name)
-        shard = self.config.shard
-        add = shard.scattered_total if self.sequence else shard.total
-        product = add(product, name)
+        product = self.total(product, name)
         if not bias:
             return product
         return ark.add(product, self.parameter(f"{name}.bias", outputs), name=f"{name}.bias")
+
+    def total(self, product: Tensor, name: str) -> Tensor:
+        """Returns a product, summed over all ranks if the layer `name` computes partial sums."""
+        shard = self.config.shard
+        add = shard.scattered_total if self.sequence else shard.total
+        return add(product, name)
 
     def heads(self, x: Tensor, count: int, norm: str | None) -> Tensor:
         """Returns ``[batch * tokens, count * head]`` as ``[batch, count, tokens, head]``."""

@@ -73,6 +73,10 @@ class Graph(Protocol):
         """Returns the product with a matrix of weights, summed over ranks if it is partial."""
         ...
 
+    def total(self, product: Tensor, name: str) -> Tensor:
+        """Returns a product, summed over ranks if the layer `name` computes partial sums."""
+        ...
+
 
 def build_mlp(graph: Graph, experts: Experts, x: Tensor, name: str) -> Tensor:
     """Builds the experts of one layer for hidden states ``[tokens, hidden]``.
@@ -86,7 +90,7 @@ def build_mlp(graph: Graph, experts: Experts, x: Tensor, name: str) -> Tensor:
     parts = build(graph, experts, x, chosen, name)
     scaled = ark.mul(ark.cast(parts, fp32), ark.unsqueeze(weights, 2), name=f"{name}.scaled")
     total = ark.cast(ark.reduce_sum(scaled, 1, keepdims=False, name=f"{name}.sum"), graph.dtype)
-    total = graph.config.shard.total(total, f"{name}.experts.down_proj")
+    total = graph.total(total, f"{name}.experts.down_proj")
     if not experts.shared:
         return total
     return ark.add(total, _shared(graph, experts, x, name), name=f"{name}.sum")
@@ -260,8 +264,8 @@ def _shared(graph: Graph, experts: Experts, x: Tensor, name: str) -> Tensor:
     name = f"{name}.{experts.shared_name}"
     gate, up = (graph.dense(x, f"{name}.{part}", experts.shared) for part in PROJECTIONS[:2])
     inner = _activate(graph, experts, gate, up, name)
-    result = graph.dense(inner, f"{name}.down_proj", x.shape[1])
-    if not experts.shared_gate:
-        return result
-    scale = ark.sigmoid(graph.dense(x, f"{name}_gate", 1), name=f"{name}_gate")
-    return ark.mul(result, scale, name=name)
+    if experts.shared_gate:
+        # Before the last product: ranks may divide the rows of its result.
+        scale = ark.sigmoid(graph.dense(x, f"{name}_gate", 1), name=f"{name}_gate")
+        inner = ark.mul(inner, scale, name=name)
+    return graph.dense(inner, f"{name}.down_proj", x.shape[1])

@@ -91,7 +91,11 @@ def _name_of_file(node: Node) -> str:
 
 
 def check_layers(
-    config: Config, tensors: Arrays, prefixes: Sequence[str], key: str = "num_hidden_layers"
+    config: Config,
+    tensors: Arrays,
+    prefixes: Sequence[str],
+    key: str = "num_hidden_layers",
+    further: int = 0,
 ) -> None:
     """Raises InvalidUsageError if a configuration has more layers than the weights.
 
@@ -100,6 +104,7 @@ def check_layers(
     Args:
         prefixes: prefixes of the names of a layer's tensors, before the layer's number.
         key: the name of the entry of the configuration.
+        further: number of layers that the weights may have, but that the model does not use.
 
     Example:
         >>> from ark_mlir.models.config import read_config
@@ -118,7 +123,7 @@ def check_layers(
     count = config.count(key)
     if count > len(found):
         raise config.error(f"{key!r} is {count}, but the weights have {len(found)} layers")
-    if count < len(found):
+    if count + further < len(found):
         warnings.warn(
             f"{config.path}: {key!r} is {count}, but the weights have {len(found)} layers: the "
             f"weights of {len(found) - count} layers are not used",

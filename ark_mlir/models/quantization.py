@@ -1,0 +1,157 @@
+"""Quantized weights of Hugging Face files, which are dequantized when a model is loaded.
+
+Two formats are known: MXFP4 of gpt-oss, and FP8 with a scale for each block of a matrix, as in
+DeepSeek-V3. Products have the dtype of the model: activations are not quantized.
+"""
+
+# The stubs of numpy leave the elements of arrays unknown.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..dtypes import DType, fp8_e4m3, fp8_e5m2
+from ..errors import InvalidUsageError
+from .config import Config
+from .weights import Arrays
+
+__all__ = ["Dequantize", "read_quantization"]
+
+# Takes the tensors of the files, the dtype of the result, and the folder for messages.
+Dequantize = Callable[[Arrays, DType, str], Arrays]
+
+# The numbers of FP4 (E2M1), by their bits.
+_HALF = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0]
+_FP4 = np.array([*_HALF, *(-number for number in _HALF)], np.float32)
+# MXFP4 has one scale for this number of elements, two of which are a byte.
+_GROUP = 32
+# The scales are powers of two with this bias; the largest number of 8 bits is NaN.
+_SCALE_BIAS, _SCALE_NAN = 127, 255
+
+
+def read_quantization(config: Config) -> Dequantize:
+    """Reads the quantization of the weights; returns the function that dequantizes them.
+
+    Raises InvalidUsageError if the method is unknown or an entry of it is not supported.
+    """
+    section = config.section("quantization_config")
+    if section is None:
+        return _check_plain
+    method = section.word("quant_method")
+    section.skip("modules_to_not_convert")
+    if method == "mxfp4":
+        section.skip("dequantize")
+        section.check_known()
+        return _from_mxfp4
+    if method == "fp8":
+        section.plain("activation_scheme", "dynamic")
+        section.plain("fmt", "e4m3")
+        size = section.counts("weight_block_size")
+        if len(size) != 2 or 0 in size:
+            raise section.error(f"weight_block_size must be two numbers above 0, not {list(size)}")
+        section.check_known()
+        return lambda tensors, dtype, where: _from_fp8(tensors, size, dtype, where)
+    raise config.error(
+        f"unknown quantization {method!r}; known are mxfp4 and fp8; save the model with its "
+        "weights dequantized to load it"
+    )
+
+
+def _check_plain(tensors: Arrays, dtype: DType, where: str) -> Arrays:
+    """Returns the tensors; raises InvalidUsageError if one is quantized."""
+    for name, array in tensors.items():
+        if array.dtype in (fp8_e4m3.numpy, fp8_e5m2.numpy):
+            raise InvalidUsageError(
+                f"tensor {name!r} is {array.dtype}, but config.json has no quantization_config "
+                "that describes its scales",
+                location=where,
+            )
+    return tensors
+
+
+# -- MXFP4 ----------------------------------------------------------------------------------------
+
+
+def _from_mxfp4(tensors: Arrays, dtype: DType, where: str) -> Arrays:
+    result = dict(tensors)
+    for blocks in [name for name in tensors if name.endswith("_blocks")]:
+        name = blocks.removesuffix("_blocks")
+        scales = f"{name}_scales"
+        if scales not in tensors:
+            raise InvalidUsageError(
+                f"the weights lack {scales}, the scales of {blocks}", location=where
+            )
+        packed, exponents = result.pop(blocks), result.pop(scales)
+        if (
+            packed.dtype != np.uint8
+            or exponents.dtype != np.uint8
+            or packed.shape != (*exponents.shape, _GROUP // 2)
+            or packed.ndim != 4
+        ):
+            raise InvalidUsageError(
+                f"tensors {blocks!r} and {scales!r} are {packed.dtype} {list(packed.shape)} and "
+                f"{exponents.dtype} {list(exponents.shape)}, which is not MXFP4",
+                location=where,
+            )
+        # A file has rows of outputs here, but rows of inputs in its form without quantization.
+        result[name] = _unpack(packed, exponents, dtype).transpose(0, 2, 1)
+    return result
+
+
+def _unpack(packed: NDArray[Any], exponents: NDArray[Any], dtype: DType) -> NDArray[Any]:
+    """Returns ``[experts, rows, columns]``, expert by expert, since the fp32 numbers are large."""
+    experts, rows, groups = exponents.shape
+    result = np.empty((experts, rows, groups * _GROUP), dtype.numpy)
+    for expert in range(experts):
+        numbers = np.empty((rows, groups, _GROUP), np.float32)
+        numbers[..., 0::2] = _FP4[packed[expert] & 15]
+        numbers[..., 1::2] = _FP4[packed[expert] >> 4]
+        power = exponents[expert].astype(np.int32) - _SCALE_BIAS
+        with np.errstate(over="ignore"):  # fp32 has no number above 2^128
+            numbers = np.ldexp(numbers, power[..., None])
+        numbers[exponents[expert] == _SCALE_NAN] = np.nan
+        result[expert] = numbers.reshape(rows, -1).astype(dtype.numpy)
+    return result
+
+
+# -- FP8 ------------------------------------------------------------------------------------------
+
+
+def _from_fp8(tensors: Arrays, size: tuple[int, ...], dtype: DType, where: str) -> Arrays:
+    result = dict(tensors)
+    for name, array in tensors.items():
+        if array.dtype != fp8_e4m3.numpy:
+            continue
+        scales = f"{name}_scale_inv"
+        if scales not in tensors:
+            raise InvalidUsageError(
+                f"the weights lack {scales}, the scales of {name}", location=where
+            )
+        factors = result.pop(scales)
+        blocks = tuple(-(-extent // each) for extent, each in zip(array.shape, size, strict=False))
+        if array.ndim != 2 or factors.shape != blocks:
+            raise InvalidUsageError(
+                f"tensor {scales!r} has shape {list(factors.shape)}; tensor {name!r} "
+                f"{list(array.shape)} in blocks of {list(size)} requires {list(blocks)}",
+                location=where,
+            )
+        result[name] = _scale(array, factors.astype(np.float32), size, dtype)
+    return _check_plain(result, dtype, where)
+
+
+def _scale(
+    array: NDArray[Any], factors: NDArray[Any], size: tuple[int, ...], dtype: DType
+) -> NDArray[Any]:
+    """Returns a matrix times the scales of its blocks, in steps of rows of one block."""
+    result = np.empty(array.shape, dtype.numpy)
+    for number, row in enumerate(factors):
+        rows = slice(number * size[0], (number + 1) * size[0])
+        columns = np.repeat(row, size[1])[: array.shape[1]]
+        result[rows] = (array[rows].astype(np.float32) * columns).astype(dtype.numpy)
+    return result

@@ -1,0 +1,201 @@
+"""Files with quantized weights: numbers of transformers, and damaged files."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import ark_mlir as ark
+from ark_mlir.models.config import read_config
+from ark_mlir.models.quantization import read_quantization
+from ark_mlir.runtime.arrays.safetensors import read_safetensors
+
+MXFP4 = {"quant_method": "mxfp4", "modules_to_not_convert": ["model.layers.*.self_attn"]}
+FP8 = {
+    "quant_method": "fp8", "activation_scheme": "dynamic", "fmt": "e4m3",
+    "weight_block_size": [16, 8],
+}  # fmt: skip
+Array = np.ndarray[Any, Any]
+
+
+def dequantize(folder: Path, entries: dict[str, Any], arrays: dict[str, Array]) -> dict[str, Array]:
+    """Returns the arrays of a file whose configuration has the entries of a quantization."""
+    (folder / "config.json").write_text(json.dumps({"quantization_config": entries}))
+    return read_quantization(read_config(folder))(arrays, ark.fp32, "folder")
+
+
+# -- numbers --------------------------------------------------------------------------------------
+
+
+def test_mxfp4_is_its_definition(tmp_path: Path) -> None:
+    """Two numbers of a byte, the lower bits first, times the power of two of their group."""
+    blocks = np.arange(2 * 3 * 2 * 16, dtype=np.uint8).reshape(2, 3, 2, 16)
+    scales = np.array([127, 126, 130, 1, 252, 255] * 2, np.uint8).reshape(2, 3, 2)
+    got = dequantize(tmp_path, MXFP4, {"w_blocks": blocks, "w_scales": scales})["w"]
+    assert got.shape == (2, 64, 3)
+    for index in np.ndindex(2, 3, 2, 16):
+        expert, row, group, byte = index
+        scale = np.nan if scales[index[:3]] == 255 else 2.0 ** (int(scales[index[:3]]) - 127)
+        for half, bits in enumerate((blocks[index] % 16, blocks[index] // 16)):
+            number = [0.0, 0.5, 1, 1.5, 2, 3, 4, 6][bits % 8] * (-1 if bits > 7 else 1) * scale
+            column = 32 * group + 2 * byte + half
+            np.testing.assert_equal(got[expert, column, row], np.float32(number))
+
+
+def test_fp8_is_its_definition(tmp_path: Path) -> None:
+    """The last blocks of a matrix may be smaller."""
+    random = np.random.default_rng(0)
+    weight = random.standard_normal((40, 20)).astype(ml_dtypes.float8_e4m3fn)
+    scales = random.uniform(0.1, 2, (3, 3)).astype(np.float32)
+    got = dequantize(tmp_path, FP8, {"w": weight, "w_scale_inv": scales})
+    assert list(got) == ["w"]
+    wanted = weight.astype(np.float32) * np.kron(scales, np.ones((16, 8)))[:40, :20]
+    np.testing.assert_array_equal(got["w"], wanted.astype(np.float32))
+
+
+# -- models ---------------------------------------------------------------------------------------
+
+
+def compare(folder: Path, theirs: Any, target: str) -> None:
+    """Compares logits and tokens of a folder with those of a model of transformers."""
+    torch: Any = importlib.import_module("torch")
+    prompt, ids, logits = [7, 3, 50, 21, 9, 9, 40], [7, 3, 50, 21, 9, 9, 40], []
+    with torch.no_grad():
+        for _ in range(6):
+            logits.append(theirs(torch.tensor([ids]), use_cache=False).logits[0, -1].numpy())
+            ids.append(int(logits[-1].argmax()))
+    model = ark.models.load(folder, max_length=len(ids), chunk=len(prompt))
+    inputs: dict[str, Any] = {
+        "ids": [prompt], "begin": 0, "last": len(prompt) - 1, "ends": [-1] * 8
+    }  # fmt: skip
+    exact = model.run("prefill", inputs, reference=True)["logits"][0]
+    np.testing.assert_allclose(exact, logits[0], atol=3e-4)
+    assert model.compile(target, opt_level=0).generate(prompt, 6) == ids[len(prompt) :]
+
+
+def read_arrays(folder: Path) -> dict[str, Array]:
+    """Returns copies of the weights, whose file changes."""
+    arrays = read_safetensors(folder / "model.safetensors")
+    return {name: array.copy() for name, array in arrays.items()}
+
+
+def rewrite(folder: Path, tiny: Any, arrays: dict[str, Array], entries: dict[str, Any]) -> None:
+    """Replaces the weights of a folder, and adds a quantization to its configuration."""
+    tiny.write_safetensors(folder / "model.safetensors", arrays)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "quantization_config": entries}))
+
+
+def test_gpt_oss_in_mxfp4(tmp_path: Path, tiny: Any, pick_target: Callable[[str], str]) -> None:
+    torch: Any = pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    from model_cases import MIXTURES
+
+    mxfp4: Any = importlib.import_module("transformers.integrations.mxfp4")
+    case = MIXTURES["gpt_oss"]
+    sized = type(case)(
+        case.kind, case.family, {**case.more, "hidden_size": 64, "intermediate_size": 32}
+    )
+    theirs = sized.make(tmp_path)
+    arrays = read_arrays(tmp_path)
+    random = np.random.default_rng(1)
+    with torch.no_grad():
+        for name, parameter in theirs.named_parameters():
+            if not name.endswith(("experts.gate_up_proj", "experts.down_proj")):
+                continue
+            experts, inputs, outputs = parameter.shape
+            blocks = random.integers(0, 256, (experts, outputs, inputs // 32, 16), np.uint8)
+            scales = random.integers(122, 127, (experts, outputs, inputs // 32), np.uint8)
+            del arrays[name]
+            arrays |= {f"{name}_blocks": blocks, f"{name}_scales": scales}
+            exact = mxfp4.convert_moe_packed_tensors(
+                torch.tensor(blocks), torch.tensor(scales), dtype=torch.float32
+            )
+            parameter.copy_(exact)
+    rewrite(tmp_path, tiny, arrays, MXFP4)
+    compare(tmp_path, theirs, pick_target("cpu:2"))
+
+
+def test_deepseek_v3_in_fp8(tmp_path: Path, tiny: Any, pick_target: Callable[[str], str]) -> None:
+    """The file also has a layer that predicts further tokens, which a step does not use."""
+    pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    from model_cases import MIXTURES
+
+    theirs = MIXTURES["deepseek_v3"].make(tmp_path)
+    arrays = read_arrays(tmp_path)
+    random, exact = np.random.default_rng(2), {}
+    for name, array in list(arrays.items()):
+        if "_proj" in name and array.ndim == 2:
+            rows, columns = array.shape
+            scales = random.uniform(0.1, 0.3, (-(-rows // 16), -(-columns // 8))).astype(np.float32)
+            whole = np.kron(scales, np.ones((16, 8), np.float32))[:rows, :columns]
+            weight = (array / whole).astype(ml_dtypes.float8_e4m3fn)
+            arrays |= {name: weight, f"{name}_scale_inv": scales}
+            exact[name] = weight.astype(np.float32) * whole
+    arrays["model.layers.2.eh_proj.weight"] = np.zeros((4, 8), np.float32)
+    tiny.write_safetensors(tmp_path / "model.safetensors", {**arrays, **exact})
+    theirs = type(theirs).from_pretrained(tmp_path, attn_implementation="eager").double().eval()
+    theirs.set_experts_implementation("eager")
+    rewrite(tmp_path, tiny, arrays, FP8)
+    compare(tmp_path, theirs, pick_target("cpu:2"))
+
+
+# -- invalid files --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("entries", "message"),
+    [
+        ({"quant_method": "gptq"}, "unknown quantization 'gptq'; known are mxfp4 and fp8; save"),
+        ({}, "'quant_method' is missing"),
+        ({**FP8, "fmt": "e5m2"}, "'fmt' is 'e5m2', which this version does not support"),
+        ({**FP8, "activation_scheme": "static"}, "'activation_scheme' is 'static'"),
+        ({**FP8, "weight_block_size": [128]}, "weight_block_size must be two numbers above 0"),
+        ({**FP8, "weight_block_size": [0, 8]}, "weight_block_size must be two numbers above 0"),
+        ({**FP8, "weight_block_size": None}, "'weight_block_size' is missing"),
+        ({**MXFP4, "group": 16}, "unknown entries 'group' may change the model"),
+    ],
+)
+def test_invalid_quantizations(tmp_path: Path, entries: dict[str, Any], message: str) -> None:
+    with pytest.raises(ark.InvalidUsageError, match=message):
+        dequantize(tmp_path, entries, {})
+
+
+BLOCKS, SCALES = np.zeros((2, 3, 1, 16), np.uint8), np.zeros((2, 3, 1), np.uint8)
+NARROW = np.zeros((16, 8), ml_dtypes.float8_e4m3fn)
+
+
+@pytest.mark.parametrize(
+    ("entries", "arrays", "message"),
+    [
+        (MXFP4, {"w_blocks": BLOCKS}, "lack w_scales, the scales of w_blocks"),
+        (MXFP4, {"w_blocks": BLOCKS, "w_scales": SCALES[:1]}, "'w_scales' are .*not MXFP4"),
+        (MXFP4, {"w_blocks": BLOCKS[..., :8], "w_scales": SCALES}, "is not MXFP4"),
+        (MXFP4, {"w_blocks": BLOCKS, "w_scales": SCALES.astype(np.int64)}, "is not MXFP4"),
+        (FP8, {"w": NARROW}, "lack w_scale_inv, the scales of w"),
+        (FP8, {"w": NARROW, "w_scale_inv": np.ones((2, 1))}, r"requires \[1, 1\]"),
+        (None, {"w": NARROW}, "config.json has no quantization_config"),
+    ],
+)
+def test_invalid_weights(
+    tmp_path: Path, entries: dict[str, Any], arrays: dict[str, Array], message: str
+) -> None:
+    with pytest.raises(ark.InvalidUsageError, match=message):
+        dequantize(tmp_path, entries, arrays)
+
+
+def test_the_table_of_embeddings_determines_the_dtype(tmp_path: Path, tiny: Any) -> None:
+    """A configuration without an entry for it is that of gpt-oss."""
+    arrays = {
+        name: array.astype(ml_dtypes.bfloat16) for name, array in tiny.weights("llama").items()
+    }
+    model = ark.models.load(tiny.write_model(tmp_path, "llama", arrays))
+    assert {each.dtype for each in model.programs["decode"].parameters.values()} == {ark.bf16}
