@@ -41,12 +41,11 @@ FAMILIES = (
 # Sizes of the small models.
 ENCODER_SIZES = {"length": 8}
 DECODER_SIZES = {"max_length": 16}
-# Decoders with experts, whose folders are those of tiny_models.py.
-EXPERTS = ("mixtral", "qwen3_moe")
 # Models of each type. Tests use small folders instead of the files of these models.
 MODELS = {
     "llama": "Llama 2 and 3, SmolLM 2, Falcon 3", "mistral": "Mistral 7B", "qwen2": "Qwen 2, 2.5",
     "qwen3": "Qwen 3", "mixtral": "Mixtral", "qwen3_moe": "Qwen 3 with experts",
+    "gpt_oss": "gpt-oss", "deepseek_v2": "DeepSeek-V2", "deepseek_v3": "DeepSeek-V3, R1",
     "gemma": "Gemma", "gemma2": "Gemma 2", "gemma3_text": "Gemma 3, text only",
     "phi3": "Phi 3, 3.5, 4", "smollm3": "SmolLM 3", "olmo2": "OLMo 2", "olmo3": "OLMo 3",
     "stablelm": "StableLM", "phi": "Phi 1, 1.5, 2", "gpt2": "GPT-2",
@@ -110,18 +109,13 @@ def record_models() -> Seen:
     cases: Any = importlib.import_module("model_cases")
     recorded = cases.read_recorded()
     seen: Seen = {}
-    for name, case in {**cases.DECODERS, **cases.ENCODERS}.items():
+    for name, case in {**cases.DECODERS, **cases.MIXTURES, **cases.ENCODERS}.items():
         if case.kind in seen:
             continue
-        sizes = DECODER_SIZES if name in cases.DECODERS else ENCODER_SIZES
+        sizes = ENCODER_SIZES if name in cases.ENCODERS else DECODER_SIZES
         with tempfile.TemporaryDirectory() as folder:
             cases.write_folder(Path(folder), recorded[name]["config"])
             seen[case.kind] = {dtype for dtype in ALL if loads(folder, dtype, sizes)}
-    tiny: Any = importlib.import_module("tiny_models")
-    for kind in EXPERTS:
-        with tempfile.TemporaryDirectory() as folder:
-            tiny.write_model(Path(folder), kind)
-            seen[kind] = {dtype for dtype in ALL if loads(folder, dtype, DECODER_SIZES)}
     return seen
 
 

@@ -12,10 +12,14 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import json
+import re
 import tempfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+PROJECTIONS = ("gate_proj", "up_proj", "down_proj")
 RECORDED = Path(__file__).parents[1] / "host/models/recorded.json"
 
 
@@ -130,8 +134,6 @@ DECODERS = {
     "phi": DecoderCase("phi", "Phi"),
     "gpt2": DecoderCase("gpt2", "GPT2", {}, GPT2),
 }  # fmt: skip
-# Models with experts, whose files do not have the tensors of their programs: they have no recorded
-# results.
 LATENT: dict[str, Any] = {
     **SIZES, "num_key_value_heads": 4, "q_lora_rank": 12, "kv_lora_rank": 16, "qk_nope_head_dim": 8,
     "qk_rope_head_dim": 6, "v_head_dim": 10, "n_routed_experts": 8, "num_experts_per_tok": 3,
@@ -140,6 +142,14 @@ LATENT: dict[str, Any] = {
 MSCALE = {**YARN, "mscale": 0.707, "mscale_all_dim": 1.1}
 GROUPS = {"n_group": 4, "topk_group": 2, "routed_scaling_factor": 3.0}
 MIXTURES = {
+    "mixtral": DecoderCase("mixtral", "Mixtral", {"num_local_experts": 4, **WINDOW}),
+    "qwen3_moe": DecoderCase(
+        "qwen3_moe", "Qwen3Moe",
+        {
+            "head_dim": 8, "num_experts": 6, "num_experts_per_tok": 2, "norm_topk_prob": True,
+            "moe_intermediate_size": 20, "mlp_only_layers": [0],
+        },
+    ),
     "gpt_oss": DecoderCase(
         "gpt_oss", "GptOss",
         {
@@ -267,7 +277,39 @@ def write_folder(folder: Path, entries: dict[str, Any]) -> None:
     else:
         program = build(EncoderConfig.read(config), 1, 12)
     arrays = {key: values(key, each.shape) for key, each in program.parameters.items()}
+    experts = read_decoder(config).experts if entries["model_type"] in FAMILIES else None
+    if experts is not None:
+        arrays = unstack(experts, arrays)
     write_safetensors(folder / "model.safetensors", arrays)
+
+
+def unstack(experts: Any, arrays: dict[str, Any]) -> dict[str, Any]:
+    """Returns the arrays of a program as the tensors of a file; see expert_weights.py."""
+    result, names = dict(arrays), experts.names
+    for key, array in arrays.items():
+        found = re.fullmatch(r"(model\.layers\.\d+)\.mlp\.(experts|gate)\.(.*)", key)
+        if found is None:
+            continue
+        layer, part, tensor = found.groups()
+        if part == "gate":
+            other = names.correction if tensor == "correction" else f"{names.router}.{tensor}"
+            result[f"{layer}.{other}"] = result.pop(key)
+        elif names.fused is None:
+            projection = names.projections[PROJECTIONS.index(tensor.removesuffix(".weight"))]
+            for number, matrix in enumerate(result.pop(key)):
+                result[f"{layer}.{names.expert.format(number)}.{projection}.weight"] = matrix
+        else:
+            projection, kind = tensor.split(".")
+            if projection == "up_proj":
+                continue
+            end = "_bias" if kind == "bias" else ""
+            array = np.moveaxis(result.pop(key), -1, 1)
+            if projection == "gate_proj":
+                up = np.moveaxis(result.pop(key.replace("gate_proj", "up_proj")), -1, 1)
+                array = np.stack((array, up), -1).reshape(*array.shape[:-1], -1)
+                projection = "gate_up_proj"
+            result[f"{layer}.{names.fused}.{projection}{end}"] = np.ascontiguousarray(array)
+    return result
 
 
 def refill(model: Any) -> None:
@@ -306,13 +348,19 @@ def record() -> None:
     """Writes the results of all cases."""
     transformers: Any = importlib.import_module("transformers")
     result: dict[str, Any] = {"transformers": transformers.__version__}
-    for name, case in {**DECODERS, **ENCODERS}.items():
+    for name, case in {**DECODERS, **MIXTURES, **ENCODERS}.items():
         with tempfile.TemporaryDirectory() as folder:
             model = case.make(Path(folder))
             config = json.loads((Path(folder) / "config.json").read_text())
-        refill(model)
-        results = decoder_results(model) if name in DECODERS else encoder_results(model)
-        entries = {key: value for key, value in config.items() if key not in _NOISE}
+            entries = {key: value for key, value in config.items() if key not in _NOISE}
+            if name in MIXTURES:
+                write_folder(Path(folder), entries)
+                model = type(model).from_pretrained(folder, attn_implementation="eager")
+                model = model.double().eval()
+                model.set_experts_implementation("eager")
+            else:
+                refill(model)
+        results = encoder_results(model) if name in ENCODERS else decoder_results(model)
         result[name] = {"config": entries, **results}
     RECORDED.write_text(json.dumps(result, indent=1) + "\n")
 

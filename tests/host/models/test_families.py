@@ -29,13 +29,11 @@ Pick = Callable[[str], str]
 # transformers computes angles, and their cosines, in fp32.
 ANGLES = 3e-4
 COUNT = 8
-# Models with experts that test_transformers.py and test_moe.py compare with transformers.
-ELSEWHERE = {"mixtral", "qwen3_moe"}
 CASES = {**DECODERS, **MIXTURES}
 
 
 def test_every_type_has_a_case() -> None:
-    assert {case.kind for case in CASES.values()} == set(FAMILIES) - ELSEWHERE
+    assert {case.kind for case in CASES.values()} == set(FAMILIES)
 
 
 @pytest.mark.parametrize("name", CASES)

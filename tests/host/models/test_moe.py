@@ -6,6 +6,7 @@ The numbers of transformers are those of its float64 models of the folders of ``
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ import tiny_models
 from expert_layers import build_layer, make_arrays
 
 import ark_mlir as ark
-from ark_mlir.models.experts import Experts
+from ark_mlir.models.experts import Clamp, Experts, Router
 from ark_mlir.models.sharding import Shard
 
 Pick = Callable[[str], str]
@@ -74,25 +75,66 @@ def silu(x: Array) -> Array:
 def compute(experts: Experts, arrays: dict[str, Array]) -> Array:
     """Computes a layer token by token, as the definition says."""
     parts = {name: array.astype(np.float64) for name, array in arrays.items()}
-    x, result = parts["x"], np.zeros(arrays["x"].shape)
+    x, result, router = parts["x"], np.zeros(arrays["x"].shape), experts.router
     gate, up, down = (parts[f"mlp.experts.{part}_proj.weight"] for part in ("gate", "up", "down"))
+    biases = [parts.get(f"mlp.experts.{part}_proj.bias") for part in ("gate", "up", "down")]
+    of_gate, of_up, of_down = (np.zeros(len(gate)) if b is None else b for b in biases)
     for token, row in enumerate(x):
-        logits = parts["mlp.gate.weight"] @ row
-        scores = np.exp(logits - logits.max())
-        scores /= scores.sum()
-        chosen = np.argsort(-scores, kind="stable")[: experts.experts_per_token]
+        logits = parts["mlp.gate.weight"] @ row + parts.get("mlp.gate.bias", 0)
+        scores = 1 / (1 + np.exp(-logits)) if router.score == "sigmoid" else softmax(logits)
+        chosen = choose(experts, scores + parts.get("mlp.gate.correction", 0))
+        if router.score == "softmax_of_chosen":
+            scores[chosen] = softmax(logits[chosen])
         total = scores[chosen].sum() if experts.normalize else 1.0
         for e in chosen:
-            inner = silu(gate[e] @ row) * (up[e] @ row)
-            result[token] += scores[e] / total * (down[e] @ inner)
+            inner = activate(experts, gate[e] @ row + of_gate[e], up[e] @ row + of_up[e])
+            result[token] += router.scale * scores[e] / total * (down[e] @ inner + of_down[e])
     if experts.shared:
-        gate, up, down, scale = (
-            parts[f"mlp.shared_expert{part}.weight"]
-            for part in (".gate_proj", ".up_proj", ".down_proj", "_gate")
+        gate, up, down = (
+            parts[f"mlp.{experts.shared_name}.{part}_proj.weight"]
+            for part in ("gate", "up", "down")
         )
-        inner = silu(x @ gate.T) * (x @ up.T)
-        result += inner @ down.T / (1 + np.exp(-x @ scale.T))
+        shared = (silu(x @ gate.T) * (x @ up.T)) @ down.T
+        scale = parts.get("mlp.shared_expert_gate.weight")
+        result += shared if scale is None else shared / (1 + np.exp(-x @ scale.T))
     return result
+
+
+def softmax(x: Array) -> Array:
+    powers = np.exp(x - x.max())
+    return powers / powers.sum()
+
+
+def choose(experts: Experts, scores: Array) -> Array:
+    """Returns the experts with the best scores, of the best groups."""
+    router = experts.router
+    grouped = scores.reshape(router.groups, -1)
+    of_groups = np.sort(grouped, 1)[:, -router.best :].sum(1)
+    worst = np.argsort(-of_groups, kind="stable")[router.chosen_groups :]
+    grouped[worst] = -np.inf
+    return np.argsort(-grouped.reshape(-1), kind="stable")[: experts.experts_per_token]
+
+
+def activate(experts: Experts, gate: Array, up: Array) -> Array:
+    if experts.clamp is None:
+        return silu(gate) * up
+    alpha, limit = experts.clamp.alpha, experts.clamp.limit
+    gate, up = np.minimum(gate, limit), np.clip(up, -limit, limit)
+    return gate / (1 + np.exp(-alpha * gate)) * (up + 1)
+
+
+GPT_OSS = Experts(
+    8, 2, 12, normalize=False, bias=True, clamp=Clamp(1.75, 2.0),
+    router=Router("softmax_of_chosen", bias=True),
+)  # fmt: skip
+DEEPSEEK_V2 = Experts(
+    8, 3, 12, normalize=False, shared=20, shared_name="shared_experts", shared_gate=False,
+    router=Router(groups=4, chosen_groups=2, scale=3.0, wide=True),
+)  # fmt: skip
+DEEPSEEK_V3 = Experts(
+    8, 3, 12, normalize=True,
+    router=Router("sigmoid", correction=True, groups=4, chosen_groups=2, best=2, wide=True),
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("tokens", [1, 3, 40])
@@ -102,8 +144,11 @@ def compute(experts: Experts, arrays: dict[str, Array]) -> Array:
         Experts(8, 2, 12, normalize=True),
         Experts(8, 3, 12, normalize=False, shared=20),
         Experts(4, 4, 5, normalize=True),
+        GPT_OSS,
+        DEEPSEEK_V2,
+        DEEPSEEK_V3,
     ],
-    ids=["two of eight", "shared", "all"],
+    ids=["two of eight", "shared", "all", "gpt-oss", "DeepSeek-V2", "DeepSeek-V3"],
 )
 def test_a_layer_is_its_definition(experts: Experts, tokens: int) -> None:
     program = build_layer(experts, tokens)
@@ -113,9 +158,13 @@ def test_a_layer_is_its_definition(experts: Experts, tokens: int) -> None:
 
 
 @pytest.mark.parametrize("tokens", [2, 40])
-def test_all_tokens_to_one_expert(tokens: int, pick_target: Pick) -> None:
+@pytest.mark.parametrize(
+    "experts",
+    [Experts(8, 1, 12, normalize=True), replace(GPT_OSS, experts_per_token=1)],
+    ids=["mixtral", "gpt-oss"],
+)
+def test_all_tokens_to_one_expert(experts: Experts, tokens: int, pick_target: Pick) -> None:
     """No token is dropped, and experts without tokens do no harm, even with weights of NaN."""
-    experts = Experts(8, 1, 12, normalize=True)
     program = build_layer(experts, tokens)
     arrays = make_arrays(program, 5)
     router = np.zeros((8, 16), np.float32)
