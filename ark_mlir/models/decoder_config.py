@@ -54,7 +54,8 @@ class DecoderConfig:
         mlp: the name of the MLP's builder in :data:`.mlp.MLPS`.
         experts: the experts of the layers, or None; see :mod:`.moe`.
         activation: the name of the MLP's activation in :data:`.activations.ACTIVATIONS`.
-        embedding_scale: a factor of the embeddings.
+        embedding_scale, residual_scale, logit_scale: factors of the embeddings, of the outputs of
+            attention and MLP, and of the logits.
         attention_scale: the factor of the scores; by default ``1 / sqrt(head)``.
         sinks: True if the softmax of each query head has one more logit, whose value is zero.
         latent: the sizes of a latent attention, or None; see :mod:`.latent_attention`.
@@ -100,6 +101,8 @@ class DecoderConfig:
     experts: Experts | None = None
     activation: str = "silu"
     embedding_scale: float = 1.0
+    residual_scale: float = 1.0
+    logit_scale: float = 1.0
     attention_scale: float | None = None
     sinks: bool = False
     latent: Latent | None = None

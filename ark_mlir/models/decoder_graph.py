@@ -249,13 +249,17 @@ class DecoderGraph:
         def norm(x: Tensor, part: str | None) -> Tensor:
             return x if part is None else self.norm(x, f"{name}.{part}")
 
+        def scaled(x: Tensor) -> Tensor:
+            factor = self.config.residual_scale
+            return x if factor == 1 else ark.mul(x, factor, name=f"{name}.scaled")
+
         inner = self.all_rows(norm(x, names.before_attention), name)
         attended = self.attention(inner, number, f"{name}.{names.attention}")
         if self.config.parallel:
             return x + attended + self.mlp(inner, number, f"{name}.{names.mlp}")
-        x = x + norm(attended, names.after_attention)
+        x = x + scaled(norm(attended, names.after_attention))
         inner = self.all_rows(norm(x, names.before_mlp), name)
-        return x + norm(self.mlp(inner, number, f"{name}.{names.mlp}"), names.after_mlp)
+        return x + scaled(norm(self.mlp(inner, number, f"{name}.{names.mlp}"), names.after_mlp))
 
     def all_rows(self, x: Tensor, name: str) -> Tensor:
         """Returns the hidden states of all tokens."""
@@ -292,6 +296,8 @@ class DecoderGraph:
         """
         config, shard, vocabulary = self.config, self.config.shard, self.config.vocabulary
         part = ark.cast(self.head(hidden, last), fp32, name="logits")
+        if config.logit_scale != 1:
+            part = ark.mul(part, config.logit_scale, name="logits")
         if config.logit_cap is not None:
             part = ark.tanh(ark.mul(part, 1 / config.logit_cap), name="logits")
             part = ark.mul(part, config.logit_cap, name="logits")

@@ -11,7 +11,7 @@ from .config import Config
 
 __all__ = [
     "DEFAULT_NAMES", "PROJECTIONS", "Clamp", "Experts", "Names", "Router", "read_deepseek_v2",
-    "read_deepseek_v3", "read_gpt_oss", "read_mixtral", "read_qwen_moe",
+    "read_deepseek_v3", "read_gpt_oss", "read_mixtral", "read_olmoe", "read_qwen_moe",
 ]  # fmt: skip
 
 PROJECTIONS = ("gate_proj", "up_proj", "down_proj")
@@ -165,6 +165,16 @@ def read_qwen_moe(config: Config, layers: int) -> Experts:
     )
 
 
+def read_olmoe(config: Config, layers: int) -> Experts:
+    """Reads the experts of OLMoE."""
+    return _read(
+        config,
+        num_experts=config.count("num_experts"),
+        width=config.count("intermediate_size"),
+        normalize=config.flag("norm_topk_prob", False),
+    )
+
+
 def read_gpt_oss(config: Config, layers: int) -> Experts:
     """Reads the experts of gpt-oss."""
     # The activation of experts does not depend on this entry.
@@ -193,7 +203,7 @@ def read_deepseek_v2(config: Config, layers: int) -> Experts:
 
 
 def read_deepseek_v3(config: Config, layers: int) -> Experts:
-    """Reads the experts of DeepSeek-V3."""
+    """Reads the experts of DeepSeek-V3 and of GLM-4.5."""
     config.plain("topk_method", "noaux_tc")
     config.plain("scoring_func", "sigmoid")
     router = Router("sigmoid", correction=True, best=2, wide=True)
@@ -208,8 +218,7 @@ def _read_deepseek(
     config.plain("moe_layer_freq", 1)
     width = config.count("moe_intermediate_size")
     number, per_token = config.count("n_routed_experts"), config.count("num_experts_per_tok")
-    scale = config.number("routed_scaling_factor", 2.5 if router.score == "sigmoid" else 1.0)
-    router = replace(router, scale=scale)
+    router = replace(router, scale=config.number("routed_scaling_factor"))
     if grouped:
         groups, chosen = config.count("n_group"), config.count("topk_group")
         if number % groups or chosen > groups or per_token > number // groups * chosen:

@@ -21,6 +21,7 @@ from .experts import (
     read_deepseek_v3,
     read_gpt_oss,
     read_mixtral,
+    read_olmoe,
     read_qwen_moe,
 )
 from .latent_attention import Latent
@@ -101,6 +102,22 @@ def _inverse_root(key: str) -> Read:
     return read
 
 
+def _number(key: str, default: float) -> Read:
+    return lambda config: config.number(key, default)
+
+
+def _inverse(key: str) -> Read:
+    """Reads a divisor as a factor."""
+
+    def read(config: Config) -> float:
+        number = config.number(key, 1.0)
+        if number == 0:
+            raise config.error(f"{key!r} must be above 0")
+        return 1 / number
+
+    return read
+
+
 def _root(key: str) -> Read:
     return lambda config: config.count(key) ** 0.5
 
@@ -130,9 +147,25 @@ def _alternate(config: Config) -> tuple[bool, ...]:
     return (True, False)
 
 
-def _pattern(config: Config) -> tuple[bool, ...]:
-    interval = config.count("sliding_window_pattern", config.count("_sliding_window_pattern", 6))
-    return _every(interval, False)
+def _pattern(default: int) -> Callable[[Config], tuple[bool, ...]]:
+    """Returns a function that reads the interval of the layers without a window."""
+
+    def read(config: Config) -> tuple[bool, ...]:
+        other = config.count("_sliding_window_pattern", default)
+        return _every(config.count("sliding_window_pattern", other), False)
+
+    return read
+
+
+_cohere2_windows = _pattern(4)
+
+
+def _cohere2_unrotated(config: Config) -> tuple[bool, ...]:
+    """Layers without a window have no rotary positions."""
+    kinds = config.words("layer_types", config.count("num_hidden_layers"), _LAYER_TYPES)
+    if kinds is None:
+        return tuple(not windowed for windowed in _cohere2_windows(config))
+    return tuple(kind == "full_attention" for kind in kinds)
 
 
 def _upper(config: Config) -> tuple[bool, ...]:
@@ -172,6 +205,18 @@ _GEMMA2: dict[str, Any] = {
     "score_cap": _optional_number("attn_logit_softcapping"),
     "logit_cap": _optional_number("final_logit_softcapping"),
 }
+_COHERE: dict[str, Any] = {
+    **_TIED, **_BIASES, "norm": "layer_without_bias", "parallel": True, "interleaved": True,
+    "logit_scale": _number("logit_scale", 0.0625),
+}  # fmt: skip
+# Variants of Cohere 2 that have no files.
+_OF_COHERE2: dict[str, tuple[object, ...]] = {
+    "use_qk_norm": (False,), "use_gated_activation": (True,), "use_parallel_block": (True,),
+    "position_embedding_type": ("rope_gptj",), "order_of_interleaved_layers": ("local_attn_first",),
+    "rotary_pct": (1.0,), "layer_switch": (4,), "use_embedding_sharing": (True,),
+    "use_parallel_embedding": (False,),
+}  # fmt: skip
+_GLM: dict[str, Any] = {"attention_bias": _flag("attention_bias", True), "interleaved": True}
 # Attention to later tokens, which no decoder of ark has.
 _OF_GEMMA = {"use_bidirectional_attention": (False,)}
 _OLMO2: dict[str, Any] = {**_BIASES, "names": tensor_names.OLMO2, "whole_qk_norm": True}
@@ -206,6 +251,95 @@ FAMILIES: dict[str, Family] = {
         {**_BIASES, "qk_norm": True, **_experts(read_qwen_moe)},
         windows=_upper,
         windows_on=False,
+        ranks=True,
+    ),
+    "qwen2_moe": Family(
+        {"attention_bias": _flag("qkv_bias", True), **_experts(read_qwen_moe)},
+        windows=_upper,
+        windows_on=False,
+        ranks=True,
+    ),
+    "olmoe": Family(
+        {**_BIASES, "whole_qk_norm": True, **_experts(read_olmoe)},
+        eps=("rms_norm_eps", 1e-5),
+        plain={"clip_qkv": ()},
+    ),
+    "granite": Family(
+        {
+            **_BIASES, "mlp_bias": _flag("mlp_bias"),
+            "attention_scale": _number("attention_multiplier", 1.0),
+            "embedding_scale": _number("embedding_multiplier", 1.0),
+            "residual_scale": _number("residual_multiplier", 1.0),
+            "logit_scale": _inverse("logits_scaling"),
+        },
+        ranks=True,
+    ),
+    "cohere": Family(
+        _COHERE,
+        eps=("layer_norm_eps", 1e-5),
+        theta=500000.0,
+        plain={"use_qk_norm": (False,)},
+        ranks=True,
+    ),
+    "cohere2": Family(
+        {**_COHERE, "unrotated": _cohere2_unrotated},
+        eps=("layer_norm_eps", 1e-5),
+        windows=_cohere2_windows,
+        plain=_OF_COHERE2,
+        harmless=("cache_implementation",),
+        ranks=True,
+    ),
+    "starcoder2": Family(
+        {
+            **_TIED, "names": tensor_names.STARCODER2, "norm": "layer", "mlp": "plain",
+            "attention_bias": _flag("use_bias", True), "output_bias": _flag("use_bias", True),
+            "mlp_bias": _flag("use_bias", True),
+        },
+        eps=("norm_epsilon", 1e-5),
+        activation=("hidden_act", "gelu_pytorch_tanh"),
+        windows=_all,
+        window=None,
+        plain={"norm_type": ("layer_norm",), "mlp_type": ("default",)},
+        harmless=(
+            "attention_softmax_in_fp32", "embedding_dropout", "layer_norm_epsilon",
+            "residual_dropout", "scale_attention_softmax_in_fp32",
+        ),
+    ),
+    "glm": Family(
+        {"names": tensor_names.GLM, **_GLM},
+        eps=("rms_norm_eps", 1.5625e-07),
+        rotary=0.5,
+    ),
+    "glm4": Family(
+        {"names": tensor_names.GLM4, **_GLM},
+        eps=("rms_norm_eps", 1.5625e-07),
+        rotary=0.5,
+    ),
+    "glm4_moe": Family(
+        {
+            "attention_bias": _flag("attention_bias"), "qk_norm": _flag("use_qk_norm"),
+            **_experts(read_deepseek_v3),
+        },
+        eps=("rms_norm_eps", 1e-5),
+        rotary=0.5,
+        harmless=_NOT_OF_THE_STEP,
+        ranks=True,
+    ),
+    "seed_oss": Family(
+        {
+            "attention_bias": _flag("attention_bias", True),
+            "output_bias": _flag("attention_out_bias"), "mlp_bias": _flag("mlp_bias"),
+        },
+        harmless=("residual_dropout",),
+        ranks=True,
+    ),
+    "ernie4_5": Family(
+        {
+            **_TIED, "interleaved": True, "attention_bias": _flag("use_bias"),
+            "output_bias": _flag("use_bias"), "mlp_bias": _flag("use_bias"),
+        },
+        eps=("rms_norm_eps", 1e-5),
+        theta=500000.0,
         ranks=True,
     ),
     "gpt_oss": Family(
@@ -253,7 +387,7 @@ FAMILIES: dict[str, Family] = {
     "gemma3_text": Family(
         {**_GEMMA2, "qk_norm": True},
         activation=("hidden_activation", "gelu_pytorch_tanh"),
-        windows=_pattern,
+        windows=_pattern(6),
         theta=1000000.0,
         plain=_OF_GEMMA,
         harmless=("cache_implementation", "hidden_act"),
@@ -408,11 +542,11 @@ def _read_windows(config: Config, family: Family) -> dict[str, Any]:
     if family.windows is None:
         _refuse_windows(config, layers)
         return {}
-    window = config.optional_count("sliding_window")
-    if "sliding_window" not in config.entries:
-        window = family.window
-    if not config.flag("use_sliding_window", family.windows_on):
-        window = None
+    window = None
+    if config.flag("use_sliding_window", family.windows_on):
+        named = "sliding_window" in config.entries
+        window = config.optional_count("sliding_window") if named else family.window
+    config.skip("sliding_window")  # files of models without windows may have 0
     # The comparison creates no list: a damaged file may claim 2^31 layers.
     kinds = config.words("layer_types", layers, _LAYER_TYPES)
     config.skip("max_window_layers")

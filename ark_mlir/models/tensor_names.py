@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["GPT2", "LLAMA", "OLMO2", "PHI", "PHI3", "SANDWICH", "TensorNames"]
+__all__ = [
+    "GLM", "GLM4", "GPT2", "LLAMA", "OLMO2", "PHI", "PHI3", "SANDWICH", "STARCODER2", "TensorNames",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,13 @@ class TensorNames:
 
 LLAMA = TensorNames()
 PHI3 = TensorNames(qkv="qkv_proj", gate_up="gate_up_proj")
+GLM = TensorNames(gate_up="gate_up_proj")
+GLM4 = TensorNames(
+    gate_up="gate_up_proj",
+    after_attention="post_self_attn_layernorm",
+    after_mlp="post_mlp_layernorm",
+)
+STARCODER2 = TensorNames(up="c_fc", down="c_proj")
 OLMO2 = TensorNames(
     before_attention=None,
     after_attention="post_attention_layernorm",

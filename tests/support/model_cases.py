@@ -131,6 +131,27 @@ DECODERS = {
     "stablelm, parallel": DecoderCase(
         "stablelm", "StableLm", {"use_parallel_residual": True, "partial_rotary_factor": 0.5}
     ),
+    "granite": DecoderCase(
+        "granite", "Granite",
+        {
+            "embedding_multiplier": 3.0, "attention_multiplier": 0.2, "residual_multiplier": 0.7,
+            "logits_scaling": 1.7, "mlp_bias": True, "attention_bias": True,
+        },
+    ),
+    "cohere": DecoderCase("cohere", "Cohere", {"logit_scale": 0.3, "attention_bias": True}),
+    "cohere2": DecoderCase(
+        "cohere2", "Cohere2",
+        {**WINDOW, "layer_types": ["sliding_attention", "full_attention"], "logit_scale": 0.3},
+    ),
+    "starcoder2": DecoderCase("starcoder2", "Starcoder2", WINDOW),
+    "glm": DecoderCase("glm", "Glm", {"head_dim": 12, "eos_token_id": [60]}),
+    "glm4": DecoderCase(
+        "glm4", "Glm4", {"head_dim": 12, "attention_bias": False, "eos_token_id": [60]}
+    ),
+    "seed_oss": DecoderCase(
+        "seed_oss", "SeedOss", {"head_dim": 12, "attention_out_bias": True, "mlp_bias": True}
+    ),
+    "ernie4_5": DecoderCase("ernie4_5", "Ernie4_5", {"head_dim": 12, "use_bias": True}),
     "phi": DecoderCase("phi", "Phi"),
     "gpt2": DecoderCase("gpt2", "GPT2", {}, GPT2),
 }  # fmt: skip
@@ -148,6 +169,22 @@ MIXTURES = {
         {
             "head_dim": 8, "num_experts": 6, "num_experts_per_tok": 2, "norm_topk_prob": True,
             "moe_intermediate_size": 20, "mlp_only_layers": [0],
+        },
+    ),
+    "qwen2_moe": DecoderCase(
+        "qwen2_moe", "Qwen2Moe",
+        {
+            "num_experts": 6, "num_experts_per_tok": 2, "moe_intermediate_size": 20,
+            "shared_expert_intermediate_size": 28, "hidden_act": "gelu",
+        },
+    ),
+    "olmoe": DecoderCase("olmoe", "Olmoe", {"num_experts": 6, "num_experts_per_tok": 2}),
+    "glm4_moe": DecoderCase(
+        "glm4_moe", "Glm4Moe",
+        {
+            **GROUPS, "head_dim": 12, "n_routed_experts": 8, "num_experts_per_tok": 3,
+            "moe_intermediate_size": 20, "first_k_dense_replace": 1, "use_qk_norm": True,
+            "attention_bias": True,
         },
     ),
     "gpt_oss": DecoderCase(
