@@ -164,7 +164,11 @@ class Config:
         self._read.add(key)
         value = self.entries.get(key)
         if value is not None and value not in values and key not in self.ignored:
-            raise self.error(f"{key!r} is {shorten(value)}, which this version does not support")
+            known = ", ".join([*map(repr, values), "no entry"])
+            raise self.error(
+                f"{key!r} is {shorten(value)}, which this version does not support; supported: "
+                f"{known}"
+            )
 
     def skip(self, key: str) -> None:
         """Accepts any value of an entry."""

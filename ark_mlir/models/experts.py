@@ -227,9 +227,7 @@ def _read_deepseek(
                 f"{chosen} have num_experts_per_tok {per_token} experts"
             )
         if number // groups < router.best:
-            raise config.error(
-                f"a group of {number // groups} experts is smaller than {router.best}"
-            )
+            raise config.error(f"n_group {groups} has fewer than {router.best} experts in a group")
         if groups > 1:
             router = replace(router, groups=groups, chosen_groups=chosen)
     else:

@@ -214,7 +214,6 @@ _OF_COHERE2: dict[str, tuple[object, ...]] = {
     "use_qk_norm": (False,), "use_gated_activation": (True,), "use_parallel_block": (True,),
     "position_embedding_type": ("rope_gptj",), "order_of_interleaved_layers": ("local_attn_first",),
     "rotary_pct": (1.0,), "layer_switch": (4,), "use_embedding_sharing": (True,),
-    "use_parallel_embedding": (False,),
 }  # fmt: skip
 _GLM: dict[str, Any] = {"attention_bias": _flag("attention_bias", True), "interleaved": True}
 # Attention to later tokens, which no decoder of ark has.
@@ -286,7 +285,7 @@ FAMILIES: dict[str, Family] = {
         eps=("layer_norm_eps", 1e-5),
         windows=_cohere2_windows,
         plain=_OF_COHERE2,
-        harmless=("cache_implementation",),
+        harmless=("cache_implementation", "use_parallel_embedding"),
         ranks=True,
     ),
     "starcoder2": Family(
@@ -299,7 +298,9 @@ FAMILIES: dict[str, Family] = {
         activation=("hidden_act", "gelu_pytorch_tanh"),
         windows=_all,
         window=None,
-        plain={"norm_type": ("layer_norm",), "mlp_type": ("default",)},
+        plain={
+            "norm_type": ("layer_norm",), "mlp_type": ("default",), "scale_attn_weights": (True,),
+        },
         harmless=(
             "attention_softmax_in_fp32", "embedding_dropout", "layer_norm_epsilon",
             "residual_dropout", "scale_attention_softmax_in_fp32",

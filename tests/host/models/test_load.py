@@ -97,7 +97,11 @@ def test_an_unknown_model_type(tmp_path: Path) -> None:
             {"soft": 1, "capping": 2},
             "'soft', 'capping' may change the model",
         ),
-        ("llama", {"quantization_config": {"bits": 4}}, "'quantization_config' is {'bits': 4}"),
+        (
+            "llama",
+            {"quantization_config": {"bits": 4}},
+            "quantization_config: key 'quant_method' is missing",
+        ),
         ("llama", {"partial_rotary_factor": 0.5}, "'partial_rotary_factor' is 0.5, which this"),
         (
             "llama",

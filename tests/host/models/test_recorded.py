@@ -26,7 +26,7 @@ from model_cases import (
 import ark_mlir as ark
 from ark_mlir.models.config import read_config
 from ark_mlir.models.decoder import rope_tables
-from ark_mlir.models.families import read_decoder
+from ark_mlir.models.families import FAMILIES, read_decoder
 from ark_mlir.models.sharding import Shard
 
 Pick = Callable[[str], str]
@@ -98,21 +98,29 @@ def test_ranks_of_a_decoder(name: str, tmp_path: Path) -> None:
     assert model.generate(PROMPT, COUNT, stop=()) == CASES[name]["tokens"]
 
 
-@pytest.mark.parametrize("name", ["mixtral", "gpt_oss", "deepseek_v3"])
-def test_ranks_that_divide_tokens_and_experts(name: str, tmp_path: Path) -> None:
-    write_folder(tmp_path, CASES[name]["config"])
-    options: Any = {"max_length": 20, "chunk": 4, "tensor_parallel": 2, "sequence_parallel": True}
+# The last case of each type that ranks can share.
+SHARED = {
+    case.kind: name for name, case in {**DECODERS, **MIXTURES}.items() if FAMILIES[case.kind].ranks
+}
+
+
+@pytest.mark.parametrize("kind", SHARED)
+def test_logits_of_ranks_that_divide_tokens(kind: str, tmp_path: Path) -> None:
+    """Ranks divide the tokens of a prompt, and add the same sums for the one token of a step."""
+    write_folder(tmp_path, CASES[SHARED[kind]]["config"])
+    options: Any = {"max_length": 16, "chunk": 4, "tensor_parallel": 2, "sequence_parallel": True}
     model = ark.models.load(tmp_path, **options)
-    assert model.generate(PROMPT, COUNT, stop=(), reference=True) == CASES[name]["tokens"]
-    programs = model.ranks["prefill"]
-    inputs: dict[str, Any] = {
-        "ids": [PROMPT[:4]], "begin": 0, "last": 3, "ends": [-1] * 8,
+    ends = {"ends": [-1] * 8}
+    inputs: dict[str, dict[str, Any]] = {
+        "prefill": {"ids": [PROMPT[:4]], "begin": 0, "last": 3, **ends}, "decode": ends,
     }  # fmt: skip
-    weights = model.parameters_of("prefill")
-    exact = ark.reference.run(model.programs["prefill"], {**weights, **inputs})["logits"]
-    parts = [{**inputs, **Shard.of(each).parts(weights, each)} for each in programs]
-    for outputs in ark.reference.run(programs, parts):
-        np.testing.assert_allclose(outputs["logits"], exact, rtol=1e-6, atol=1e-6)
+    for name, arrays in inputs.items():
+        weights = model.parameters_of(name)
+        exact = ark.reference.run(model.programs[name], {**weights, **arrays})["logits"]
+        programs = model.ranks[name]
+        parts = [{**arrays, **Shard.of(each).parts(weights, each)} for each in programs]
+        for outputs in ark.reference.run(programs, parts):
+            np.testing.assert_allclose(outputs["logits"], exact, rtol=1e-6, atol=1e-6)
 
 
 def test_types_that_cannot_be_divided_raise(tmp_path: Path) -> None:
