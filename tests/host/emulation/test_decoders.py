@@ -13,7 +13,8 @@ from emulation import Emulation
 from small_decoders import CONFIG, LENGTH, make_arrays
 
 import ark_mlir as ark
-from ark_mlir.models.decoder import build_decode, build_prefill, divide
+from ark_mlir.models.decoder import DecoderConfig, build_decode, build_prefill, divide
+from ark_mlir.models.latent_attention import Latent
 from ark_mlir.testing.bounds import assert_within
 
 
@@ -39,6 +40,25 @@ def test_one_token_on_smaller_ctas(check: Callable[..., Any]) -> None:
 
 def test_prompt(check: Callable[..., Any]) -> None:
     program = build_prefill(CONFIG, chunk=33, max_length=LENGTH)
+    check(program, make_arrays(program))
+
+
+# The last partitions of the keys of a step are empty.
+SINKS = replace(CONFIG, sinks=True, qk_norm=False, window=3, windowed=(True,))
+LATENT = replace(
+    CONFIG, kv_heads=4, head=48, qk_norm=False, rotary=16, interleaved=True,
+    latent=Latent(rank=64, query_rank=32, plain=32, rotated=16, value=24),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [ark.bf16, ark.fp32], ids=str)
+@pytest.mark.parametrize("config", [SINKS, LATENT], ids=["sinks", "latent"])
+def test_other_kinds_of_attention(
+    config: DecoderConfig, dtype: ark.DType, check: Callable[..., Any]
+) -> None:
+    program = build_decode(config, max_length=LENGTH, dtype=dtype)
+    check(program, make_arrays(program))
+    program = build_prefill(config, chunk=16, max_length=LENGTH, dtype=dtype)
     check(program, make_arrays(program))
 
 
