@@ -48,7 +48,7 @@ _GPT_OSS = Names("mlp.router", fused="mlp.experts")
 
 @dataclass(frozen=True)
 class Router:
-    """How a router weighs and selects experts; the defaults are those of Mixtral.
+    """The rule by which a router weighs and selects experts; the defaults are those of Mixtral.
 
     Attributes:
         score: see :data:`Score`.

@@ -180,10 +180,11 @@ def _upper(config: Config) -> tuple[bool, ...]:
 
 def _experts(read: Callable[[Config, int], Experts]) -> dict[str, Any]:
     """Returns the fields of a decoder with experts."""
-    return {
-        "mlp": "experts",
-        "experts": lambda config: read(config, config.count("num_hidden_layers")),
-    }
+
+    def read_layers(config: Config) -> Experts:
+        return read(config, config.count("num_hidden_layers"))
+
+    return {"mlp": "experts", "experts": read_layers}
 
 
 def _listed(config: Config) -> tuple[bool, ...]:

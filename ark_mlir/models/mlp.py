@@ -41,6 +41,10 @@ class Graph(Protocol):
         """Returns the product with the weight ``<name>.weight``, and adds ``<name>.bias``."""
         ...
 
+    def total(self, product: Tensor, name: str) -> Tensor:
+        """Returns a product, summed over ranks if the layer `name` computes partial sums."""
+        ...
+
 
 # Takes the graph, the input, the prefix of the names, and the number of the layer.
 Builder = Callable[[Graph, Tensor, str, int], Tensor]
