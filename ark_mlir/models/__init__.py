@@ -51,11 +51,11 @@ def _loaders() -> dict[str, Callable[..., EmbeddingModel | GenerativeModel]]:
     """Returns the loader of each model type."""
     from . import decoder, encoder
     from .encoder_config import ENCODERS
-    from .families import FAMILIES
+    from .families import FAMILIES, WITH_IMAGES
 
     return {
         **dict.fromkeys(ENCODERS, encoder.load),
-        **dict.fromkeys(FAMILIES, decoder.load),
+        **dict.fromkeys((*FAMILIES, *WITH_IMAGES), decoder.load),
     }
 
 
@@ -122,10 +122,10 @@ def load(
     Returns an :class:`EmbeddingModel` for encoders, a :class:`GenerativeModel` for decoders. A type
     checker infers the class from an option that only one of them has; without such an option,
     narrow the result with ``isinstance``. Weights are mapped from their files, which must not
-    change while the model exists; the weights of experts are copied to memory. Raises
-    InvalidUsageError if the folder, its configuration, its tensors or an option is invalid, and
-    UnsupportedError if the model type is unknown. Warns if the weights have more layers than the
-    configuration.
+    change while the model exists; the weights of experts and quantized weights are copied to
+    memory. Raises InvalidUsageError if the folder, its configuration, its tensors or an option is
+    invalid, and UnsupportedError if the model type is unknown. Warns if the weights have more
+    layers than the configuration.
 
     Example:
         >>> list(ark.models.load(folder, length=12).programs)

@@ -23,11 +23,19 @@ from .decoder_config import DecoderConfig, divide
 from .decoder_graph import DecoderGraph
 from .decoder_states import DecoderStates
 from .expert_weights import stack_experts
-from .families import FAMILIES, read_decoder
+from .families import FAMILIES, read_decoder, read_text
 from .generation import GenerativeModel, Sizes, read_ends
 from .quantization import read_quantization
 from .rope import Rope, RopeScaling
-from .weights import Arrays, assign, check_layers, check_shapes, read_weights, spellings
+from .weights import (
+    Arrays,
+    assign,
+    check_layers,
+    check_shapes,
+    read_weights,
+    spellings,
+    text_tensors,
+)
 
 if TYPE_CHECKING:
     from ..typing import DTypeLike
@@ -168,6 +176,7 @@ def load(
     Raises InvalidUsageError if an entry of the configuration, a tensor or an option is invalid, and
     UnsupportedError if `tensor_parallel` is above 1 for a model that cannot be divided.
     """
+    config = read_text(config)
     kind = config.word("model_type")
     ranks = as_count(tensor_parallel, "tensor_parallel")
     if sequence_parallel and ranks == 1:
@@ -181,7 +190,7 @@ def load(
         )
     dequantize = read_quantization(config)
     sizes = read_decoder(config)
-    tensors = read_weights(folder)
+    tensors = text_tensors(read_weights(folder))
     key = FAMILIES[kind].key("num_hidden_layers")
     further = config.natural("num_nextn_predict_layers", 0)
     check_layers(config, tensors, spellings(f"{sizes.names.layers}."), key, further)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..json_checks import Node
 from . import tensor_names
 from .activations import read_activation
 from .config import Config
@@ -27,7 +28,7 @@ from .experts import (
 from .latent_attention import Latent
 from .rope import YarnScaling, read_rope
 
-__all__ = ["FAMILIES", "Family", "read_decoder"]
+__all__ = ["FAMILIES", "WITH_IMAGES", "Family", "read_decoder", "read_text"]
 
 # Reads a field of DecoderConfig, or several of them.
 Read = Callable[[Config], Any]
@@ -464,7 +465,43 @@ FAMILIES: dict[str, Family] = {
 }  # fmt: skip
 
 
+# Models of text and images, whose text part is a decoder: the default entries of its section.
+WITH_IMAGES: dict[str, dict[str, Any]] = {
+    "gemma3": {
+        "model_type": "gemma3_text", "vocab_size": 262208, "num_attention_heads": 8,
+        "num_key_value_heads": 4, "head_dim": 256, "max_position_embeddings": 131072,
+        "query_pre_attn_scalar": 256, "rope_local_base_freq": 10000.0,
+    },
+}  # fmt: skip
+_OF_IMAGES = (
+    "boi_token_index", "eoi_token_index", "image_token_index", "mm_tokens_per_image",
+    "vision_config",
+)  # fmt: skip
+# Entries of the whole model that a section may lack.
+_OF_THE_WHOLE = ("dtype", "torch_dtype", "eos_token_id", "quantization_config")
+
+
 # -- config.json ----------------------------------------------------------------------------------
+
+
+def read_text(config: Config) -> Config:
+    """Returns the configuration of the text part of a model of text and images, and that of any
+    other model unchanged."""
+    kind = config.word("model_type")
+    if kind not in WITH_IMAGES:
+        return config
+    section = config.section("text_config")
+    if section is None:
+        raise config.error("key 'text_config' is missing")
+    whole = {key: config.entries[key] for key in _OF_THE_WHOLE if key in config.entries}
+    entries = {**WITH_IMAGES[kind], **whole, **section.entries}
+    if "rope_parameters" in entries:  # the entry has the bases of all layers
+        del entries["rope_local_base_freq"]
+    section.plain("model_type", WITH_IMAGES[kind]["model_type"])
+    config.flag("tie_word_embeddings", True)
+    config.skip("quantization_config")
+    config.check_known(_OF_IMAGES)
+    return Config(Node(entries, "text_config", config.node.document), config.ignored)
 
 
 def read_decoder(config: Config) -> DecoderConfig:

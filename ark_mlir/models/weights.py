@@ -20,6 +20,7 @@ from .config import Config
 
 __all__ = [
     "Arrays", "Parameter", "assign", "check_layers", "check_shapes", "read_weights", "spellings",
+    "text_tensors",
 ]  # fmt: skip
 
 Arrays = dict[str, NDArray[Any]]
@@ -69,6 +70,25 @@ def read_weights(folder: str | os.PathLike[str]) -> Arrays:
             raise InvalidUsageError(f"tensor {name!r} is in another file too", location=str(file))
         tensors.update(part)
     return tensors
+
+
+def text_tensors(tensors: Arrays) -> Arrays:
+    """Returns the tensors of the text part of a model of text and images, with the names of a
+    decoder, and the tensors of any other model unchanged.
+
+    >>> list(text_tensors({"language_model.model.norm.weight": np.ones(3), "vision.w": np.ones(2)}))
+    ['model.norm.weight']
+    """
+    parts = {"language_model.": "", "model.language_model.": "model."}
+    found = {
+        name.replace(old, new, 1): array
+        for name, array in tensors.items()
+        for old, new in parts.items()
+        if name.startswith(old)
+    }
+    # The vocabulary head of newer files is not part of the text model.
+    heads = {name: array for name, array in tensors.items() if name.startswith("lm_head.")}
+    return {**found, **heads} if found else tensors
 
 
 def _indexed(root: Path, index: Path) -> list[Path]:

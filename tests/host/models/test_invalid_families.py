@@ -11,7 +11,8 @@ from model_cases import read_recorded
 
 import ark_mlir as ark
 from ark_mlir.models.config import read_config
-from ark_mlir.models.families import read_decoder
+from ark_mlir.models.families import read_decoder, read_text
+from ark_mlir.models.rope import Rope
 
 CASES = read_recorded()
 
@@ -66,6 +67,44 @@ def test_invalid_entries(tmp_path: Path, name: str, changes: dict[str, Any], mes
         read(tmp_path, name, changes)
     assert caught.value.location == str(tmp_path / "config.json")
     assert "\n" not in str(caught.value)
+
+
+GEMMA3 = {
+    "model_type": "gemma3", "vision_config": {}, "image_token_index": 262144, "eos_token_id": [1],
+    "text_config": {
+        "model_type": "gemma3_text", "hidden_size": 2560, "intermediate_size": 10240,
+        "num_hidden_layers": 34, "rope_scaling": {"factor": 8.0, "rope_type": "linear"},
+        "sliding_window": 1024,
+    },
+}  # fmt: skip
+
+
+def read_gemma3(folder: Path, changes: dict[str, Any]) -> Any:
+    entries = {key: value for key, value in {**GEMMA3, **changes}.items() if value != "-"}
+    (folder / "config.json").write_text(json.dumps(entries))
+    return read_decoder(read_text(read_config(folder)))
+
+
+def test_entries_that_published_files_of_gemma3_lack(tmp_path: Path) -> None:
+    config = read_gemma3(tmp_path, {})
+    assert (config.heads, config.kv_heads, config.head, config.window) == (8, 4, 256, 1024)
+    assert (config.vocabulary, config.attention_scale, config.tied) == (262208, 1 / 16, True)
+    assert config.windowed == (True,) * 5 + (False,)
+    assert (config.theta, config.local) == (1e6, Rope(256, 1e4))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"text_config": "-"}, "key 'text_config' is missing"),
+        ({"text_config": {"model_type": "qwen3"}}, "text_config: 'model_type' is 'qwen3', which"),
+        ({"text_config": {"model_type": "gemma3_text"}}, "key 'hidden_size' is missing"),
+        ({"audio_config": {}}, "unknown entries 'audio_config' may change the model"),
+    ],
+)
+def test_invalid_entries_of_gemma3(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ark.InvalidUsageError, match=message):
+        read_gemma3(tmp_path, changes)
 
 
 GPT_OSS = {
