@@ -109,6 +109,6 @@ def _with_sampling(kind: str, settings: dict[str, Any]) -> dict[str, Any]:
     from .common import import_models
 
     import_models()
-    from ..models.families import FAMILIES
+    from ..models.families import FAMILIES, WITH_IMAGES
 
-    return {"sampling": True, **settings} if kind in FAMILIES else settings
+    return {"sampling": True, **settings} if kind in {*FAMILIES, *WITH_IMAGES} else settings
