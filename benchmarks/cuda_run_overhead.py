@@ -23,7 +23,7 @@ from table import print_table
 from ark_mlir.runtime import Executable
 from ark_mlir.runtime.arrays.dlpack import Exporter
 from ark_mlir.runtime.cuda.api import CudaApi
-from ark_mlir.runtime.cuda.driver import CudaDriver
+from ark_mlir.runtime.gpu.driver import GpuDriver
 from ark_mlir.testing.fake_cuda import FakeCuda
 from ark_mlir.testing.toy import ToyProgram, run
 
@@ -113,7 +113,7 @@ def decoder(cuda: IdleCuda) -> Executable:
     for buffer in manifest["buffers"]:
         buffer["alignment"] = 16
     executable = Executable.from_parts(
-        manifest, sections, {"cuda": lambda: CudaDriver(CudaApi(cuda))}
+        manifest, sections, {"cuda": lambda: GpuDriver(CudaApi(cuda))}
     )
     weight = np.zeros(WEIGHTS, np.float32)
     return executable.bind({f"w{index}": weight for index in range(PARAMETERS)})

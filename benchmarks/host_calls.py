@@ -30,7 +30,7 @@ from table import print_table
 from ark_mlir import dtypes
 from ark_mlir.runtime.arrays.dlpack import DeviceExporter, Exporter, describe_dlpack, import_dlpack
 from ark_mlir.runtime.cuda.api import CudaApi
-from ark_mlir.runtime.cuda.memory import CudaMemory, PinnedMemory
+from ark_mlir.runtime.gpu.memory import DeviceMemory, PinnedMemory
 
 CTAS, THREADS, SHARED_MEMORY, RECORD = 32, 256, 1024, 4096
 # The number of calls is so small that the queue of a stream holds all of their work.
@@ -78,7 +78,7 @@ def ark_run(api: CudaApi) -> Arms:
     driver = api.driver
     stream = int(api.call("cuStreamCreate", driver.CUstream_flags.CU_STREAM_NON_BLOCKING))
     event = api.call("cuEventCreate", driver.CUevent_flags.CU_EVENT_DISABLE_TIMING)
-    host, device = PinnedMemory(api, RECORD), CudaMemory(api, stream, RECORD)
+    host, device = PinnedMemory(api, RECORD), DeviceMemory(api, stream, RECORD)
     module = api.call("cuModuleLoadData", PTX + b"\0")
     function = api.call("cuModuleGetFunction", module, b"nothing")
     argument = np.array([device.address], np.uint64)
@@ -137,7 +137,7 @@ def core_run() -> Arms:
     own = device.create_stream()
     handle = int(own.handle)
     event = own.record()
-    pinned, memory = PinnedMemory(api, RECORD), CudaMemory(api, handle, RECORD)
+    pinned, memory = PinnedMemory(api, RECORD), DeviceMemory(api, handle, RECORD)
     there = Buffer.from_handle(memory.address, RECORD, owner=memory)
     here = Buffer.from_handle(pinned.address, RECORD, owner=pinned)
     kernel = ObjectCode.from_ptx(PTX).get_kernel("nothing")

@@ -12,27 +12,27 @@ import numpy as np
 from ..errors import BusyError, DeviceError, InvalidUsageError, RankFailedError
 from ..runtime.arrays.streams import RunStream
 from ..runtime.cuda.api import CudaApi
-from ..runtime.cuda.driver import BEGAN_LATE, GRACE_SECONDS, CudaDriver
-from ..runtime.cuda.queue import QueueWatch
 from ..runtime.drivers.abi import Abort
 from ..runtime.drivers.interface import Fault, Outcome, Stop
+from ..runtime.gpu.driver import BEGAN_LATE, GRACE_SECONDS, GpuDriver
+from ..runtime.gpu.queue import QueueWatch
 from ..runtime.ranks.linking import LinkedRank, link
 from ..runtime.ranks.outcomes import join_outcomes, join_traces
 from .agreement import check_iterations, is_stale
 
 if TYPE_CHECKING:
     from ..bundle import Bundle
-    from ..runtime.cuda.kernel import CudaKernel, SharedMemory
-    from ..runtime.cuda.record import LaunchRecord
     from ..runtime.drivers.interface import Launch
+    from ..runtime.gpu.kernel import GpuKernel, SharedMemory
+    from ..runtime.gpu.record import LaunchRecord
     from .communicator import CollectiveCall
     from .gpu_memory import GpuMemory
 
 __all__ = ["GpuRankDriver"]
 
 
-class GpuRankDriver(CudaDriver):
-    """Runs one rank's lanes on its GPU; see :class:`ark_mlir.runtime.cuda.driver.CudaDriver`.
+class GpuRankDriver(GpuDriver):
+    """Runs one rank's lanes on its GPU; see :class:`ark_mlir.runtime.gpu.driver.GpuDriver`.
 
     There are no resident kernels: every run is a launch.
 
@@ -59,7 +59,7 @@ class GpuRankDriver(CudaDriver):
         super().load(self._memory.relocate(replace(program, manifest=named)), shared)
         self._clear()
 
-    def _make_watch(self, kernel: CudaKernel) -> QueueWatch:
+    def _make_watch(self, kernel: GpuKernel) -> QueueWatch:
         return _PeerWatch(kernel, (self.record,), self._kernel_name(self._rank), self)
 
     def captures(self, run_stream: RunStream) -> bool:
@@ -204,7 +204,7 @@ class _PeerWatch(QueueWatch):
 
     def __init__(
         self,
-        kernel: CudaKernel,
+        kernel: GpuKernel,
         records: Iterable[LaunchRecord],
         name: str,
         driver: GpuRankDriver,

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from ..errors import ArkError, DeviceError, UnsupportedError
 from ..runtime.cuda.api import CudaApi
-from ..runtime.cuda.kernel import SharedMemory, begun_word
 from ..runtime.cuda.legacy_ipc import BorrowedBlock, LentBlock
-from ..runtime.cuda.memory import DeviceBytes
 from ..runtime.cuda.peers import ExportedPart, MappedParts, page_size
 from ..runtime.drivers.abi import RANK_COUNTERS, SEMAPHORE_STRIDE
+from ..runtime.gpu.kernel import SharedMemory, begun_word
+from ..runtime.gpu.memory import DeviceBytes
 from ..runtime.ranks.relocation import PartAddresses, relocate
 from .frames import close_files
 from .gpu_facts import check_facts, choose_device, peer_problem, read_facts

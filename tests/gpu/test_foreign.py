@@ -17,7 +17,7 @@ import pytest
 from internals import driver_of
 
 import ark_mlir as ark
-from ark_mlir.runtime.cuda import backlog
+from ark_mlir.runtime.gpu import backlog
 
 Arrays = dict[str, Any]
 Load = Callable[[str], ark.Executable]

@@ -12,7 +12,7 @@ import pytest
 from ark_mlir.distributed.gpu_memory import FILES, LEGACY, find_sharing
 from ark_mlir.runtime.cuda.api import CudaApi
 from ark_mlir.runtime.cuda.legacy_ipc import LentBlock
-from ark_mlir.runtime.cuda.memory import CudaMemory, download
+from ark_mlir.runtime.gpu.memory import DeviceMemory, download
 
 pytestmark = pytest.mark.gpu
 
@@ -23,7 +23,7 @@ import sys
 import numpy as np
 from ark_mlir.runtime.cuda.api import CudaApi
 from ark_mlir.runtime.cuda.legacy_ipc import BorrowedBlock
-from ark_mlir.runtime.cuda.memory import download
+from ark_mlir.runtime.gpu.memory import download
 
 api = CudaApi()
 api.open()
@@ -65,6 +65,6 @@ def test_another_process_maps_the_memory() -> None:
     np.testing.assert_array_equal(after, words + 1)
     block.free()
     # The GPU has the memory again.
-    CudaMemory(api, stream, SIZE).free()
+    DeviceMemory(api, stream, SIZE).free()
     api.call("cuStreamDestroy", stream)
     api.close()

@@ -1,6 +1,6 @@
 """A model of a resident kernel, which executes the lanes of two ranks on one GPU.
 
-The model follows `ark_mlir/runtime/cuda/resident.py` for the host and `GpuResident.mlir` for the
+The model follows `ark_mlir/runtime/gpu/resident.py` for the host and `GpuResident.mlir` for the
 lanes. The host rings for each run. If no ring comes for too long, lane 0 makes all lanes leave; the
 next ring launches the kernel again. Each mistake changes one step.
 """

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 import numpy as np
 
 from ...errors import ArkError, DeviceError, UnsupportedError
-from ...runtime.cuda.memory import download
+from ...runtime.gpu.memory import download
 
 if TYPE_CHECKING:
     from ...runtime.cuda.api import CudaApi

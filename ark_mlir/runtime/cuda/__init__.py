@@ -1,8 +1,7 @@
-"""The driver for NVIDIA GPUs: one cooperative launch of the persistent kernel, by cuda-python.
+"""NVIDIA GPUs: the API of cuda-python for the driver in `gpu`, and programs on several GPUs.
 
-Comes in: a bundle with a cubin or PTX, and launches. Goes out: outcomes. Read first: `driver`, then
-`record`, the block of memory that a run copies, and `exchange`, which fills it. `kernel`, `image`
-and `memory` are the resources, and `api`, `limits` and `backlog` the calls of the driver and the
-release of its handles. `queue` watches launches that have not begun, `graphs` captured runs, and
-`resident` a kernel that stays. `world` runs a program on several GPUs, with memory of `peers`.
+Comes in: a bundle with a cubin or PTX. Goes out: the driver for its GPUs. Read first: `api`, then
+`image`, the module of a kernel. `devices` selects the driver, `survey` lists the GPUs, and `world`
+runs a program on several GPUs, with memory of `peers`. `legacy_ipc` shares memory where the
+functions of `peers` are forbidden.
 """

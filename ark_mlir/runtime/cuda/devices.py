@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...errors import UnsupportedError
+from ..gpu.driver import GpuDriver
 from .api import CudaApi
-from .driver import CudaDriver
 from .peers import USE_ONE
 from .world import CudaWorldDriver
 
@@ -21,11 +21,11 @@ def make_driver(devices: Sequence[int] | None = None) -> Driver:
     Raises UnsupportedError if this machine has no such GPU.
     """
     if devices is None:
-        return CudaDriver()
+        return GpuDriver(CudaApi())
     try:
         apis = [CudaApi(ordinal=number) for number in devices]
     except UnsupportedError as error:
         if len(devices) > 1:
             error.notes += (USE_ONE,)
         raise
-    return CudaDriver(apis[0]) if len(apis) == 1 else CudaWorldDriver(apis)
+    return GpuDriver(apis[0]) if len(apis) == 1 else CudaWorldDriver(apis)

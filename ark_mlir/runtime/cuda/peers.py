@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...errors import UnsupportedError
-from .memory import DeviceBytes
+from ..gpu.memory import DeviceBytes
 
 if TYPE_CHECKING:
     from .api import CudaApi

@@ -12,14 +12,14 @@ from ...errors import ArkError, BusyError, DeviceError, InvalidUsageError
 from ..arrays.streams import RankStreams, RunStream, StreamsByRank
 from ..drivers.abi import RANK_COUNTERS, SEMAPHORE_STRIDE, Abort
 from ..drivers.interface import Launch, Outcome
+from ..gpu.driver import BEGAN_LATE, GpuDriver
+from ..gpu.kernel import GpuKernel, SharedMemory, begun_word
+from ..gpu.memory import DeviceBytes, DeviceMemory
+from ..gpu.queue import QueueWatch
 from ..ranks.linking import LinkedRank, link
 from ..ranks.outcomes import join_outcomes
 from .api import CudaApi
-from .driver import BEGAN_LATE, CudaDriver
-from .kernel import CudaKernel, SharedMemory, begun_word
-from .memory import CudaMemory, DeviceBytes
 from .peers import PeerMemory, require_one_kind, require_peer_access
-from .queue import QueueWatch
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ..arrays.binding import Array
     from ..arrays.device import Results
     from ..arrays.exchange import Slots
-    from .exchange import CudaExchange
+    from ..gpu.exchange import GpuExchange
 
 __all__ = ["CudaWorldDriver"]
 
@@ -51,7 +51,7 @@ class CudaWorldDriver:
         self._resources = ExitStack()
         self._ranks: list[_RankDriver] = []
         self._linked: list[LinkedRank] = []
-        self._constants: dict[int, dict[int, CudaMemory]] = {}
+        self._constants: dict[int, dict[int, DeviceMemory]] = {}
         # The limit of a wait in the present run.
         self._timeout_ns = 0
         try:
@@ -109,9 +109,9 @@ class CudaWorldDriver:
         self._resources.callback(free)
         self._resources.enter_context(others)
 
-    def _copy_constants(self, bundle: Bundle, driver: _RankDriver) -> dict[int, CudaMemory]:
+    def _copy_constants(self, bundle: Bundle, driver: _RankDriver) -> dict[int, DeviceMemory]:
         """Returns copies of the constants, by slot, for a GPU other than the first one."""
-        copies: dict[int, CudaMemory] = {}
+        copies: dict[int, DeviceMemory] = {}
         for buffer in bundle.manifest.of_kind("constant"):
             memory = driver.allocate(buffer.bytes, buffer.alignment, zeroed=False)
             memory.upload(np.frombuffer(bundle.constant(buffer), np.uint8))
@@ -128,7 +128,7 @@ class CudaWorldDriver:
         zeroed: bool = True,
         lasting: bool = False,
         rank: int = 0,
-    ) -> CudaMemory:
+    ) -> DeviceMemory:
         """See :meth:`Driver.allocate`: memory of the GPU of `rank`."""
         return self._ranks[rank].allocate(nbytes, alignment, zeroed=zeroed, lasting=lasting)
 
@@ -299,7 +299,7 @@ class CudaWorldDriver:
         self._resources.close()
 
 
-class _RankDriver(CudaDriver):
+class _RankDriver(GpuDriver):
     """The driver of one rank's GPU.
 
     Args:
@@ -335,7 +335,7 @@ class _RankDriver(CudaDriver):
         self.epoch = 0
         self._dirty = False
 
-    def _make_watch(self, kernel: CudaKernel) -> QueueWatch:
+    def _make_watch(self, kernel: GpuKernel) -> QueueWatch:
         program = kernel.bundle.manifest.program
         name = f"the kernel of rank {self.rank} of {program!r} (GPU {self.api.ordinal})"
         return QueueWatch(kernel, (self.record,), name)
@@ -374,7 +374,7 @@ class _RankDriver(CudaDriver):
 class _WorldExchange:
     """Transfers of the arrays of each rank to its GPU and back."""
 
-    def __init__(self, exchanges: Sequence[tuple[_RankDriver, CudaExchange]]) -> None:
+    def __init__(self, exchanges: Sequence[tuple[_RankDriver, GpuExchange]]) -> None:
         self._exchanges = exchanges
 
     def bring(self, arrays: Mapping[str, Array], results: Results, where: RunStream) -> Slots:

@@ -11,8 +11,8 @@ from ...bundle import Bundle
 from ...runtime import Executable
 from ...runtime.arrays.dlpack import Exporter
 from ...runtime.cuda.api import CudaApi
-from ...runtime.cuda.driver import CudaDriver
 from ...runtime.cuda.world import CudaWorldDriver
+from ...runtime.gpu.driver import GpuDriver
 from ...runtime.ranks.world import World
 from ..toy import ToyProgram
 from .driver import FakeCuda
@@ -62,7 +62,7 @@ def fake_executable(
     manifest["options"]["clears_queued"] = True
     for buffer in manifest["buffers"]:
         buffer["alignment"] = alignment
-    drivers = {"cuda": lambda: CudaDriver(CudaApi(cuda))}
+    drivers = {"cuda": lambda: GpuDriver(CudaApi(cuda))}
     return Executable.from_parts(manifest, sections, drivers)
 
 

@@ -23,8 +23,8 @@ import ark_mlir as ark
 from ark_mlir.bundle import Bundle, Opcode
 from ark_mlir.distributed import gpu_memory
 from ark_mlir.runtime.cuda import api as cuda_api
-from ark_mlir.runtime.cuda import driver as cuda_driver
-from ark_mlir.runtime.cuda import queue as cuda_queue
+from ark_mlir.runtime.gpu import driver as gpu_driver
+from ark_mlir.runtime.gpu import queue as gpu_queue
 from ark_mlir.testing import toy
 from ark_mlir.testing.fake_cuda import FakeCuda
 from ark_mlir.testing.toy import ToyProgram, compile_kernel, ring_program
@@ -360,7 +360,7 @@ def stopped(when: str) -> Any:
 
 def queued(seconds: str) -> Any:
     """A kernel of others has the GPU of rank 1 for a while, longer than a wait may last."""
-    cuda_queue._MAX_SECONDS_BETWEEN_POLLS = 0.1
+    gpu_queue._MAX_SECONDS_BETWEEN_POLLS = 0.1
     with ark.knobs.scope(ARK_TIMEOUT="0.3"), bound() as executable:
         run(executable)
         if world.rank == 1:
@@ -445,7 +445,7 @@ def main() -> None:
     global world
     name, *arguments = sys.argv[1:]
     timeout = 3.0 if name == "stopped" else 60.0
-    cuda_driver.GRACE_SECONDS = 5.0
+    gpu_driver.GRACE_SECONDS = 5.0
     with ark.distributed.init(timeout=timeout) as world:
         print(json.dumps(globals()[name](*arguments)), flush=True)
 

@@ -14,7 +14,7 @@ from torch_on_fake_gpu import make_cuda, on_gpu, torch
 
 import ark_mlir as ark
 from ark_mlir.runtime.cuda.api import CudaApi
-from ark_mlir.runtime.cuda.driver import CudaDriver
+from ark_mlir.runtime.gpu.driver import GpuDriver
 from ark_mlir.testing.fake_cuda import FakeCuda
 from ark_mlir.testing.toy import add_program, compile_kernel
 
@@ -106,7 +106,7 @@ def toy(cuda: FakeCuda, kernel: bytes) -> Iterator[Renamed]:
     manifest["target"].update(backend="cuda", arch="sm_90a")
     for buffer in manifest["buffers"]:
         buffer["alignment"] = 16
-    drivers = {"cuda": lambda: CudaDriver(CudaApi(cuda))}
+    drivers = {"cuda": lambda: GpuDriver(CudaApi(cuda))}
     with ark.Executable.from_parts(manifest, sections, drivers) as executable:
         yield Renamed(executable)
     assert cuda.held == 0

@@ -16,7 +16,7 @@ from internals import driver_of, kernel_of, run_of
 
 from ark_mlir.runtime import Executable
 from ark_mlir.runtime.cpu import driver as cpu
-from ark_mlir.runtime.cuda import queue as cuda_queue
+from ark_mlir.runtime.gpu import queue as gpu_queue
 from ark_mlir.testing.fake_cuda import FakeCuda
 from ark_mlir.testing.toy import (
     ToyProgram,
@@ -36,8 +36,8 @@ def _long_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cpu, "GRACE_SECONDS", 100.0)
     monkeypatch.setattr(cpu, "INTERRUPT_GRACE_SECONDS", 100.0)
     # A host that checks whether a kernel has begun makes one more call of the driver.
-    monkeypatch.setattr(cuda_queue, "_LIMIT_FACTOR", 1000)
-    monkeypatch.setattr(cuda_queue, "_MAX_SECONDS_BETWEEN_POLLS", 100.0)
+    monkeypatch.setattr(gpu_queue, "_LIMIT_FACTOR", 1000)
+    monkeypatch.setattr(gpu_queue, "_MAX_SECONDS_BETWEEN_POLLS", 100.0)
 
 
 @pytest.fixture(scope="session")

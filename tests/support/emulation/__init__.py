@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from ark_mlir.compiler import compile as compile_program
 from ark_mlir.runtime import Driver, Executable, World
 from ark_mlir.runtime.cuda.api import CudaApi
-from ark_mlir.runtime.cuda.driver import CudaDriver
 from ark_mlir.runtime.cuda.world import CudaWorldDriver
+from ark_mlir.runtime.gpu.driver import GpuDriver
 from ark_mlir.targets import resolve
 from ark_mlir.targets.cuda import use_toolchain
 
@@ -110,7 +110,7 @@ class Emulation:
 
     def _make_driver(self) -> Driver:
         apis = [CudaApi(self._cuda, ordinal) for ordinal in range(self._devices)]
-        return CudaDriver(apis[0]) if len(apis) == 1 else CudaWorldDriver(apis)
+        return GpuDriver(apis[0]) if len(apis) == 1 else CudaWorldDriver(apis)
 
     def run(self, arrays: Any, **options: Any) -> Any:
         """Returns the outputs by name, for several ranks as a list. Raises RuntimeError if threads

@@ -15,7 +15,7 @@ from torch_on_fake_gpu import Tensor, make_cuda, on_gpu, torch
 import ark_mlir as ark
 from ark_mlir.runtime import Executable
 from ark_mlir.runtime.cuda.api import CudaApi
-from ark_mlir.runtime.cuda.driver import CudaDriver
+from ark_mlir.runtime.gpu.driver import GpuDriver
 from ark_mlir.testing.fake_cuda import FakeCuda
 from ark_mlir.testing.toy import add_program
 
@@ -33,7 +33,7 @@ def exe(cuda: FakeCuda, kernel: bytes) -> Iterator[Executable]:
     manifest["target"].update(backend="cuda", arch="sm_90a")
     for buffer in manifest["buffers"]:
         buffer["alignment"] = 16
-    drivers = {"cuda": lambda: CudaDriver(CudaApi(cuda))}
+    drivers = {"cuda": lambda: GpuDriver(CudaApi(cuda))}
     with Executable.from_parts(manifest, sections, drivers) as executable:
         yield executable
     assert cuda.held == 0

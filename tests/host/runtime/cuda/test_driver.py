@@ -11,7 +11,7 @@ from interrupts import interrupt_runs
 import ark_mlir as ark
 from ark_mlir.runtime import Executable
 from ark_mlir.runtime.cuda.api import CudaApi
-from ark_mlir.runtime.cuda.driver import CudaDriver
+from ark_mlir.runtime.gpu.driver import GpuDriver
 from ark_mlir.testing.fake_cuda import FakeCuda
 from ark_mlir.testing.toy import ToyProgram, add_program, counting_program, run, signal, wait
 
@@ -30,7 +30,7 @@ def executable(
     target = {"backend": "cuda", "arch": arch, "warps": 16, "shared_memory": shared_memory}
     manifest["target"].update(target)
     manifest["options"]["clears_queued"] = True
-    drivers = {"cuda": lambda: CudaDriver(CudaApi(cuda))}
+    drivers = {"cuda": lambda: GpuDriver(CudaApi(cuda))}
     return Executable.from_parts(manifest, sections, drivers)
 
 

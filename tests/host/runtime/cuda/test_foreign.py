@@ -19,9 +19,9 @@ from internals import runner_of
 
 import ark_mlir as ark
 from ark_mlir.runtime import Executable
-from ark_mlir.runtime.cuda import backlog
-from ark_mlir.runtime.cuda import driver as cuda_driver
-from ark_mlir.runtime.cuda.limits import LimitedCall
+from ark_mlir.runtime.gpu import backlog
+from ark_mlir.runtime.gpu import driver as gpu_driver
+from ark_mlir.runtime.gpu.limits import LimitedCall
 from ark_mlir.testing.fake_cuda import WAITS_FOR_ALL, FakeCuda, OnDevice, fake_executable
 from ark_mlir.testing.toy import ToyProgram, add_program, run
 
@@ -37,7 +37,7 @@ TAKE = ("cuMemAlloc", "cuMemHostAlloc", "cuModuleLoadData", "cuModuleGetFunction
 @pytest.fixture(autouse=True)
 def _short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(backlog, "LIMIT_SECONDS", LIMIT)
-    monkeypatch.setattr(cuda_driver, "GRACE_SECONDS", LIMIT)
+    monkeypatch.setattr(gpu_driver, "GRACE_SECONDS", LIMIT)
 
 
 @pytest.fixture

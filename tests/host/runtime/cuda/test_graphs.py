@@ -11,7 +11,7 @@ import pytest
 import ark_mlir as ark
 from ark_mlir.runtime import Executable
 from ark_mlir.runtime.cuda.api import CudaApi
-from ark_mlir.runtime.cuda.driver import CudaDriver
+from ark_mlir.runtime.gpu.driver import GpuDriver
 from ark_mlir.testing.fake_cuda import FakeCuda, OnDevice, fake_executable
 from ark_mlir.testing.toy import (
     ToyProgram,
@@ -167,7 +167,7 @@ def test_bad_data_of_a_replay_is_read_afterwards(cuda: FakeCuda, kernel: bytes) 
 def test_a_traced_run_cannot_be_captured(cuda: FakeCuda, kernel: bytes, x: Array) -> None:
     manifest, sections = add_program().parts(kernel, trace=True)
     manifest["target"].update(backend="cuda", arch="sm_90a")
-    drivers = {"cuda": lambda: CudaDriver(CudaApi(cuda))}
+    drivers = {"cuda": lambda: GpuDriver(CudaApi(cuda))}
     stream, y = cuda.new_stream(), OnDevice(np.zeros(128, np.float32))
     with Executable.from_parts(manifest, sections, drivers) as exe:
         exe.bind({"w": W})

@@ -20,11 +20,11 @@ from internals import driver_of, storage_of
 
 import ark_mlir as ark
 from ark_mlir.runtime import Executable
-from ark_mlir.runtime.cuda import driver as cuda_driver
-from ark_mlir.runtime.cuda import queue as cuda_queue
 from ark_mlir.runtime.cuda.api import CudaApi
-from ark_mlir.runtime.cuda.driver import CudaDriver
-from ark_mlir.runtime.cuda.queue import QueueWatch
+from ark_mlir.runtime.gpu import driver as gpu_driver
+from ark_mlir.runtime.gpu import queue as gpu_queue
+from ark_mlir.runtime.gpu.driver import GpuDriver
+from ark_mlir.runtime.gpu.queue import QueueWatch
 from ark_mlir.testing.fake_cuda import FakeCuda, OnDevice, fake_executable
 from ark_mlir.testing.toy import ToyProgram, add_program, counting_program, run
 
@@ -33,7 +33,7 @@ W = np.ones(128, np.float32)
 NEVER = 20.0  # longer than any timeout, but finite, so that a wrong test ends and fails
 # A long timeout, since lanes may begin late on a busy machine.
 TIMEOUT, LIMIT_FACTOR = "2", 0.15
-FIVE = cuda_queue._LIMIT_FACTOR  # before any test changes it
+FIVE = gpu_queue._LIMIT_FACTOR  # before any test changes it
 BUSY = r"the kernel of 'toy' has not begun for 0\.3 s: another kernel holds SMs"
 
 
@@ -58,8 +58,8 @@ def occupied(cuda: FakeCuda, seconds: float = NEVER) -> Generator[None]:
 @pytest.fixture(autouse=True)
 def _short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ARK_TIMEOUT", TIMEOUT)
-    monkeypatch.setattr(cuda_queue, "_LIMIT_FACTOR", LIMIT_FACTOR)
-    monkeypatch.setattr(cuda_queue, "_MAX_SECONDS_BETWEEN_POLLS", 0.25)
+    monkeypatch.setattr(gpu_queue, "_LIMIT_FACTOR", LIMIT_FACTOR)
+    monkeypatch.setattr(gpu_queue, "_MAX_SECONDS_BETWEEN_POLLS", 0.25)
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def test_the_deadline_of_a_queued_run(
     counter: Executable, cuda: FakeCuda, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The deadline is five times the timeout of a wait."""
-    monkeypatch.setattr(cuda_queue, "_LIMIT_FACTOR", FIVE)
+    monkeypatch.setattr(gpu_queue, "_LIMIT_FACTOR", FIVE)
     monkeypatch.setenv("ARK_TIMEOUT", "0.1")
     with occupied(cuda):
         start = time.monotonic()
@@ -194,7 +194,7 @@ def test_a_run_that_is_abandoned_before_the_stream_comes_to_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The cancelled kernel does nothing when it begins, so that a wait for the stream ends."""
-    monkeypatch.setattr(cuda_driver, "GRACE_SECONDS", 0.2)
+    monkeypatch.setattr(gpu_driver, "GRACE_SECONDS", 0.2)
     counter.run()
     stream, done = cuda.new_stream(), threading.Event()
     cuda.delay(stream, done.is_set)
@@ -232,7 +232,7 @@ def test_only_time_without_a_break_counts(monkeypatch: pytest.MonkeyPatch) -> No
     kernel: Any = SimpleNamespace(
         lanes=3, bundle=SimpleNamespace(manifest=SimpleNamespace(program="toy"))
     )
-    monkeypatch.setattr(cuda_queue.time, "monotonic", lambda: now)
+    monkeypatch.setattr(gpu_queue.time, "monotonic", lambda: now)
     watch = QueueWatch(kernel, (record,)).start(2_000_000_000)  # times LIMIT_FACTOR: 0.3 s
 
     def poll(steps: int, queued: Callable[[int], bool]) -> None:
@@ -255,7 +255,7 @@ def test_a_kernel_that_runs_for_long_is_reported(
     kernel: Any = SimpleNamespace(
         lanes=3, bundle=SimpleNamespace(manifest=SimpleNamespace(program="toy"))
     )
-    monkeypatch.setattr(cuda_queue.time, "monotonic", lambda: now)
+    monkeypatch.setattr(gpu_queue.time, "monotonic", lambda: now)
     watch = QueueWatch(kernel, (record,)).start(10_000_000_000)
 
     def run_for(seconds: int) -> list[str]:
@@ -292,7 +292,7 @@ def test_a_bundle_that_does_not_report_its_start(cuda: FakeCuda, kernel: bytes, 
     """Old kernels do not clear the word `queued`, and would seem to be queued while they run."""
     manifest, sections = add_program().parts(kernel)
     manifest["target"].update(backend="cuda", arch="sm_90a", warps=16, shared_memory=1024)
-    drivers = {"cuda": lambda: CudaDriver(CudaApi(cuda))}
+    drivers = {"cuda": lambda: GpuDriver(CudaApi(cuda))}
     with Executable.from_parts(manifest, sections, drivers) as executable:
         executable.bind({"w": W})
         with occupied(cuda, 1):
@@ -326,7 +326,7 @@ def test_ctrl_c_in_the_queue(
     interrupt: Callable[..., None],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(cuda_queue, "_LIMIT_FACTOR", 5)
+    monkeypatch.setattr(gpu_queue, "_LIMIT_FACTOR", 5)
     with occupied(cuda):
         start = time.monotonic()
         interrupt(exe)
@@ -369,7 +369,7 @@ def test_closing_does_not_wait_for_ever(
     cuda: FakeCuda, kernel: bytes, x: Array, stays: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Resources that the run may still use are freed after its end."""
-    monkeypatch.setattr(cuda_driver, "GRACE_SECONDS", 0.1)
+    monkeypatch.setattr(gpu_driver, "GRACE_SECONDS", 0.1)
     others = fake_executable(cuda, kernel, counting_program()).prepare()
     before = cuda.held
     executable = fake_executable(cuda, kernel, add_program())
@@ -410,7 +410,7 @@ def test_closing_does_not_wait_for_a_kernel_of_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Freeing memory would wait without a limit, so that it is deferred to the kernel's end."""
-    monkeypatch.setattr(cuda_driver, "GRACE_SECONDS", 0.1)
+    monkeypatch.setattr(gpu_driver, "GRACE_SECONDS", 0.1)
     unraisable: list[Any] = []
     monkeypatch.setattr(sys, "unraisablehook", lambda args: unraisable.append(args.exc_value))
     executable = fake_executable(cuda, kernel, add_program()).bind({"w": W})
@@ -444,7 +444,7 @@ def test_closing_while_a_kernel_does_not_end(
     cuda: FakeCuda, kernel: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The lane is in an endless task, and never checks for an abort."""
-    monkeypatch.setattr(cuda_driver, "GRACE_SECONDS", 0.1)
+    monkeypatch.setattr(gpu_driver, "GRACE_SECONDS", 0.1)
     program = ToyProgram(sms=1)
     flag = program.buffer("flag", "state", "int32", [])
     program.lane(0, [run(program.task("endless", 1, [(flag, 0)]), 0, 1)])
@@ -472,7 +472,7 @@ def test_closing_while_a_kernel_does_not_end(
 
 def test_the_kth_call_fails(kernel: bytes, x: Array, monkeypatch: pytest.MonkeyPatch) -> None:
     """The k-th call after the cancelled run fails, for every k: a typed error, then a good run."""
-    monkeypatch.setattr(cuda_queue, "_POLLS", 3)
+    monkeypatch.setattr(gpu_queue, "_POLLS", 3)
     k, left = 0, True
     while left:
         k += 1
@@ -480,7 +480,7 @@ def test_the_kth_call_fails(kernel: bytes, x: Array, monkeypatch: pytest.MonkeyP
         with fake_executable(cuda, kernel, add_program()) as executable:
             executable.bind({"w": W}).run(x=x)
             with occupied(cuda), monkeypatch.context() as patch:
-                patch.setattr(cuda_queue, "_LIMIT_FACTOR", 0.01)
+                patch.setattr(gpu_queue, "_LIMIT_FACTOR", 0.01)
                 cuda.fail_at = len(cuda.calls) + k
                 with pytest.raises(ark.DeviceError):
                     executable.run(x=x)

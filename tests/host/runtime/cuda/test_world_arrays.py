@@ -15,7 +15,7 @@ import ark_mlir as ark
 from ark_mlir.bundle import Bundle
 from ark_mlir.runtime.arrays import streams as array_streams
 from ark_mlir.runtime.cuda.api import CudaApi
-from ark_mlir.runtime.cuda.driver import CudaDriver
+from ark_mlir.runtime.gpu.driver import GpuDriver
 from ark_mlir.testing.fake_cuda import FakeCuda, OnDevice, fake_world
 from ark_mlir.testing.toy import ring_program
 
@@ -301,7 +301,7 @@ def shared(cuda: FakeCuda, kernel: bytes) -> Generator[ark.World]:
     """Two ranks in one launch on one GPU."""
     manifest, sections = ring_program(2).parts(kernel, ranks=2)
     manifest["target"].update(backend="cuda", arch="sm_90a", warps=16, shared_memory=1024)
-    drivers = {"cuda": lambda: CudaDriver(CudaApi(cuda))}
+    drivers = {"cuda": lambda: GpuDriver(CudaApi(cuda))}
     with ark.World(Bundle.from_parts(manifest, sections), drivers) as world:
         yield world
     assert (cuda.held, cuda.running) == (0, 0)

@@ -15,7 +15,7 @@ from internals import driver_of, ranks_of, storage_of
 from ring_worlds import PAGE, bound_world, check_run, inputs
 
 import ark_mlir as ark
-from ark_mlir.runtime.cuda import driver as cuda_driver
+from ark_mlir.runtime.gpu import driver as gpu_driver
 from ark_mlir.testing.fake_cuda import FakeCuda, fake_world
 from ark_mlir.testing.toy import ToyProgram, barrier, run, signal, wait
 
@@ -305,7 +305,7 @@ class Stuck:
     """
 
     def __init__(self, cuda: FakeCuda, kernel: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(cuda_driver, "GRACE_SECONDS", 0.2)
+        monkeypatch.setattr(gpu_driver, "GRACE_SECONDS", 0.2)
         self.world = fake_world(cuda, kernel, endless_program(), 2).prepare()
         driver = driver_of(self.world)
         slots = storage_of(self.world).slots()

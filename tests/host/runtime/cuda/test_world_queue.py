@@ -13,19 +13,19 @@ from internals import driver_of, ranks_of
 from ring_worlds import bound_world, check_run, inputs
 
 import ark_mlir as ark
-from ark_mlir.runtime.cuda import queue as cuda_queue
 from ark_mlir.runtime.drivers import abi
+from ark_mlir.runtime.gpu import queue as gpu_queue
 from ark_mlir.testing.fake_cuda import FakeCuda
 
-FIVE = cuda_queue._LIMIT_FACTOR  # before any test changes it
+FIVE = gpu_queue._LIMIT_FACTOR  # before any test changes it
 NEVER = 20.0  # longer than any timeout, but finite, so that a wrong test ends and fails
 
 
 @pytest.fixture(autouse=True)
 def _short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ARK_TIMEOUT", "0.2")
-    monkeypatch.setattr(cuda_queue, "_LIMIT_FACTOR", FIVE)
-    monkeypatch.setattr(cuda_queue, "_MAX_SECONDS_BETWEEN_POLLS", 0.25)
+    monkeypatch.setattr(gpu_queue, "_LIMIT_FACTOR", FIVE)
+    monkeypatch.setattr(gpu_queue, "_MAX_SECONDS_BETWEEN_POLLS", 0.25)
 
 
 @contextmanager
@@ -98,7 +98,7 @@ def test_the_next_run_while_a_launch_is_queued(two: FakeCuda, kernel: bytes, que
 def test_closing_while_a_launch_is_queued(
     two: FakeCuda, kernel: bytes, queued: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ark_mlir.runtime.cuda.driver.GRACE_SECONDS", 0.2)
+    monkeypatch.setattr("ark_mlir.runtime.gpu.driver.GRACE_SECONDS", 0.2)
     world = bound_world(two, kernel)
     with occupied(two, queued):
         with pytest.raises(ark.BusyError):

@@ -1,4 +1,4 @@
-"""The deferred release of CUDA handles while a kernel does not end."""
+"""The deferred release of handles while a kernel does not end."""
 
 from __future__ import annotations
 
@@ -17,10 +17,6 @@ LIMIT_SECONDS = 10.0
 _log = logging.getLogger("ark")
 
 
-# Functions that release a handle and may wait for all kernels of the device.
-_WAITS = {"cuMemFree", "cuMemFreeHost", "cuModuleUnload"}
-
-
 class Stuck(NamedTuple):
     """A kernel that has not ended after an abort, or a call of the driver that has not returned.
 
@@ -36,8 +32,8 @@ class Stuck(NamedTuple):
 class Backlog:
     """The handles of one device whose release is deferred.
 
-    To free memory, the CUDA driver waits for all kernels of the context, without a limit and with a
-    lock that other threads need. No handle is therefore released while a kernel does not end. The
+    To free memory, the driver waits for all kernels of the context, without a limit and with a lock
+    that other threads need. No handle is therefore released while a kernel does not end. The
     deferred handles are released when the kernel has ended and ark next allocates or frees one.
 
     The driver does not report all kernels of other programs. A call that may wait therefore runs in
@@ -46,9 +42,13 @@ class Backlog:
 
     The garbage collector may interrupt methods, and several threads may call them: each step is one
     atomic operation of a list, a dict or a deque.
+
+    Args:
+        waits: names of functions that release a handle and may wait for all kernels of the device.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, waits: frozenset[str] = frozenset()) -> None:
+        self._waits = waits
         self._stuck: dict[object, Stuck] = {}
         self._later: deque[tuple[Callable[[], object], str]] = deque()
 
@@ -71,7 +71,7 @@ class Backlog:
             self._later.append((call, name))
 
     def _release(self, call: Callable[[], object], name: str) -> None:
-        if name in _WAITS:
+        if name in self._waits:
             self.limited(call, name, lambda _: None)
         else:
             call()
@@ -120,7 +120,7 @@ class Backlog:
     def release_deferred(self) -> bool:
         """Releases the deferred handles if no kernel is stuck, and returns True in that case.
 
-        Errors of the CUDA driver are logged.
+        Errors of the driver are logged.
         """
         while True:
             for key, kernel in list(self._stuck.items()):
@@ -149,6 +149,12 @@ def _has_ended(kernel: Stuck) -> bool:
 _backlogs: weakref.WeakKeyDictionary[Any, dict[int, Backlog]] = weakref.WeakKeyDictionary()
 
 
-def backlog_of(driver: Any, ordinal: int) -> Backlog:
-    """Returns the backlog of a device, which all programs on that device share."""
-    return _backlogs.setdefault(driver, {}).setdefault(ordinal, Backlog())
+def backlog_of(driver: Any, ordinal: int, waits: frozenset[str]) -> Backlog:
+    """Returns the backlog of a device, which all programs on that device share.
+
+    Args:
+        driver: the module of the driver.
+        ordinal: the number of the device.
+        waits: see :class:`Backlog`.
+    """
+    return _backlogs.setdefault(driver, {}).setdefault(ordinal, Backlog(waits))

@@ -1,4 +1,4 @@
-"""The driver for `cuda`: one cooperative launch, with a CTA for each lane."""
+"""The driver for GPUs: one launch of the kernel, with a CTA for each lane."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import BusyError, DeviceError
-from ..arrays.streams import CUDA, RunStream, choose_run_stream, current_stream, stream_handle
+from ..arrays.streams import RunStream, choose_run_stream, current_stream, stream_handle
 from ..drivers.interface import Launch, Outcome
-from .api import CudaApi
-from .exchange import CudaExchange
+from .api import DISABLE_TIMING, NON_BLOCKING, GpuApi
+from .exchange import GpuExchange
 from .graphs import CapturedRun, CapturedRuns
-from .kernel import CudaKernel, SharedMemory
-from .memory import CudaMemory, download
+from .kernel import GpuKernel, SharedMemory
+from .memory import DeviceMemory, download
 from .queue import AbandonedLaunch, QueueWatch
 from .record import LaunchRecord
-from .resident import CudaResident
+from .resident import GpuResident
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,32 +38,34 @@ BEGAN_LATE = "the kernel began while the run was abandoned: states may hold part
 _SETTLE_SECONDS = 0.005
 
 
-class CudaDriver:
-    """Runs a bundle for `cuda` on the first GPU; see :class:`ark_mlir.runtime.Driver`.
+class GpuDriver:
+    """Runs a bundle on one GPU; see :class:`ark_mlir.runtime.Driver`.
 
     A run uses the caller's stream, or else a stream of the driver. Copies use a second stream, so
     that the host can abort a running kernel. Both streams wait only for the producer streams that
     a run names.
+
+    Args:
+        api: the driver API of the vendor on the GPU.
 
     Attributes:
         record: the launch record of ordinary runs.
         reads_outputs: True if outputs of the present run are copied to the host with the record.
     """
 
-    def __init__(self, api: CudaApi | None = None) -> None:
+    def __init__(self, api: GpuApi) -> None:
         # The epoch of the last completed iteration.
         self.epoch = 0
         self.reads_outputs = False
-        self._api = CudaApi() if api is None else api
-        self.device = (CUDA, self._api.ordinal)
-        self._not_capturing = self._api.driver.CUstreamCaptureStatus.CU_STREAM_CAPTURE_STATUS_NONE
-        self._kernel: CudaKernel | None = None
+        self._api = api
+        self.device = (api.device_type, api.ordinal)
+        self._kernel: GpuKernel | None = None
         self._launch: Launch | None = None
         self._abandoned: AbandonedLaunch | None = None
         self._dirty = False
-        self._resident: CudaResident | None = None
+        self._resident: GpuResident | None = None
         self._is_resident = False
-        self._handed_out: weakref.WeakSet[CudaMemory] = weakref.WeakSet()
+        self._handed_out: weakref.WeakSet[DeviceMemory] = weakref.WeakSet()
         self._resources = ExitStack()
         try:
             self._resources.callback(self._api.close)
@@ -79,15 +81,13 @@ class CudaDriver:
             raise
 
     def _make_stream(self) -> int:
-        flag = self._api.driver.CUstream_flags.CU_STREAM_NON_BLOCKING
-        stream = self._api.call("cuStreamCreate", flag)
-        self._resources.callback(self._api.own(self, "cuStreamDestroy", stream))
+        stream = self._api.call(self._api.names.create_stream, NON_BLOCKING)
+        self._resources.callback(self._api.own(self, self._api.names.destroy_stream, stream))
         return int(stream)
 
     def _make_event(self) -> Any:
-        flag = self._api.driver.CUevent_flags.CU_EVENT_DISABLE_TIMING
-        event = self._api.call("cuEventCreate", flag)
-        self._resources.callback(self._api.own(self, "cuEventDestroy", event))
+        event = self._api.call(self._api.names.create_event, DISABLE_TIMING)
+        self._resources.callback(self._api.own(self, self._api.names.destroy_event, event))
         return event
 
     # -- bundle and memory -------------------------------------------------------------------
@@ -95,13 +95,13 @@ class CudaDriver:
     def load(self, bundle: Bundle, shared: SharedMemory | None = None) -> None:
         """See :meth:`Driver.load`; `shared` is memory that other GPUs access, too."""
         self._api.enter()
-        self._kernel = CudaKernel(self._api, self._side, bundle, shared)
+        self._kernel = GpuKernel(self._api, self._side, bundle, shared)
         self._captured = CapturedRuns(self._kernel)
         self.record = self._kernel.make_record(self._kernel.semaphores)
         self._watch = self._make_watch(self._kernel)
         self._captured.provide_spare()
 
-    def _make_watch(self, kernel: CudaKernel) -> QueueWatch:
+    def _make_watch(self, kernel: GpuKernel) -> QueueWatch:
         return QueueWatch(kernel, (self.record,))
 
     @property
@@ -117,11 +117,11 @@ class CudaDriver:
         zeroed: bool = True,
         lasting: bool = False,
         rank: int = 0,
-    ) -> CudaMemory:
+    ) -> DeviceMemory:
         """See :meth:`Driver.allocate`: every allocation is aligned to 256 bytes."""
         del alignment, rank
         # Lasting memory is allocated in runs, which the thread of a limit would slow down.
-        memory = CudaMemory(self._api, self._side, nbytes, zeroed, limited=not lasting)
+        memory = DeviceMemory(self._api, self._side, nbytes, zeroed, limited=not lasting)
         if not lasting:
             self._handed_out.add(memory)
         return memory
@@ -138,11 +138,11 @@ class CudaDriver:
         del rank
         return download(self._api, self._side, address, dtype, shape)
 
-    def send(self, memory: CudaMemory, array: NDArray[Any], run_stream: RunStream) -> None:
+    def send(self, memory: DeviceMemory, array: NDArray[Any], run_stream: RunStream) -> None:
         """Queues a copy of an array of the host to the device on the stream of a run."""
         if memory.nbytes:
             self._api.call(
-                "cuMemcpyHtoDAsync", memory.address, array.ctypes.data, memory.nbytes,
+                self._api.names.to_device, memory.address, array.ctypes.data, memory.nbytes,
                 self._stream_of(run_stream),
             )  # fmt: skip
 
@@ -171,18 +171,18 @@ class CudaDriver:
         stream = self._stream_of(run_stream)
         for producer in run_stream.producers:
             if producer != stream:
-                self._api.call("cuEventRecord", self._ready, producer)
-                self._api.call("cuStreamWaitEvent", stream, self._ready, 0)
+                self._api.call(self._api.names.record_event, self._ready, producer)
+                self._api.call(self._api.names.follow_event, stream, self._ready, 0)
         return stream
 
     def synchronize(self, run_stream: RunStream) -> None:
         """See :meth:`Driver.synchronize`."""
         self._api.enter()
-        self._api.call("cuStreamSynchronize", self._follow(run_stream))
+        self._api.call(self._api.names.await_stream, self._follow(run_stream))
 
-    def exchange(self, stays: bool) -> CudaExchange:
+    def exchange(self, stays: bool) -> GpuExchange:
         """See :meth:`Driver.exchange`: every exchange keeps its buffers between runs."""
-        return CudaExchange(self, eager=stays)
+        return GpuExchange(self, eager=stays)
 
     # -- graphs ------------------------------------------------------------------------------
 
@@ -191,7 +191,7 @@ class CudaDriver:
         stream = self._stream_of(run_stream)
         if stream in (self._stream, self._side):
             return False
-        return self._api.call("cuStreamIsCapturing", stream) != self._not_capturing
+        return bool(int(self._api.call(self._api.names.is_capturing, stream)))
 
     def recorded(self, stream: object) -> list[Outcome]:
         """See :meth:`Driver.recorded`."""
@@ -200,11 +200,11 @@ class CudaDriver:
         handle = current_stream(self.device[1]) if stream is None else stream_handle(stream)
         return [self._recorded(kernel, run, handle) for run in self._captured.runs]
 
-    def _recorded(self, kernel: CudaKernel, run: CapturedRun, stream: int) -> Outcome:
+    def _recorded(self, kernel: GpuKernel, run: CapturedRun, stream: int) -> Outcome:
         assert run.launch is not None
         if self._abandoned is not None:
             self._await_abandoned(self._abandoned)
-        self._api.call("cuEventRecord", self._done, stream)
+        self._api.call(self._api.names.record_event, self._done, stream)
         # The caller owns the replay: an error leaves it queued, and a later check waits again.
         watch = QueueWatch(kernel, self._captured.records)
         self._join(self._done, watch.start(run.launch.timeout_ns))
@@ -236,7 +236,7 @@ class CudaDriver:
                 self._undo(launch, stream if self._resident_kernel is None else self._stream)
             raise
 
-    def _start(self, kernel: CudaKernel, record: LaunchRecord, launch: Launch, stream: int) -> None:
+    def _start(self, kernel: GpuKernel, record: LaunchRecord, launch: Launch, stream: int) -> None:
         dirty = self._dirty
         # Until the run succeeds, counters are invalid.
         self._dirty = True
@@ -255,10 +255,10 @@ class CudaDriver:
         self._launch = launch
         kernel.launch(record, stream)
         record.download(stream, self.reads_outputs)
-        self._api.call("cuEventRecord", self._done, stream)
+        self._api.call(self._api.names.record_event, self._done, stream)
 
     def _ring(
-        self, resident: CudaResident, kernel: CudaKernel, record: LaunchRecord, launch: Launch
+        self, resident: GpuResident, kernel: GpuKernel, record: LaunchRecord, launch: Launch
     ) -> None:
         clear = None
         if self._dirty:
@@ -301,12 +301,12 @@ class CudaDriver:
             self._api.enter()
             self._interrupt()
 
-    def _join_resident(self, resident: CudaResident, watch: QueueWatch) -> None:
+    def _join_resident(self, resident: GpuResident, watch: QueueWatch) -> None:
         record = self.record
 
         def download() -> None:
             record.download(self._side, self.reads_outputs)
-            self._api.call("cuEventRecord", self._done, self._side)
+            self._api.call(self._api.names.record_event, self._done, self._side)
             resident.wait_for(self._done)
 
         def again() -> bool:
@@ -331,7 +331,7 @@ class CudaDriver:
         kernel = self._loaded()
         self._captured.provide_spare()
         if self._resident is None:
-            self._resident = CudaResident(
+            self._resident = GpuResident(
                 self._api, kernel, self._stream, self._side, self._ended, self._done
             )
         self._is_resident = True
@@ -386,7 +386,7 @@ class CudaDriver:
     def _await_others(self) -> None:
         """Waits for foreign kernels on the default stream and on blocking streams.
 
-        CUDA's driver waits for all kernels when memory is freed, and may block other calls
+        The driver waits for all kernels when memory is freed, and may block other calls
         meanwhile. Kernels on non-blocking streams cannot be queried; for them, the limit of each
         call is the only one.
         """
@@ -428,7 +428,7 @@ class CudaDriver:
             notes=[note],
         )
 
-    def _loaded(self) -> CudaKernel:
+    def _loaded(self) -> GpuKernel:
         if self._kernel is None:
             raise DeviceError("no program is loaded")
         return self._kernel
@@ -452,7 +452,7 @@ class CudaDriver:
                 if watch is not None:
                     watch.poll()
 
-    def _finish(self, kernel: CudaKernel, launch: Launch) -> Outcome:
+    def _finish(self, kernel: GpuKernel, launch: Launch) -> Outcome:
         self._launch = None
         results = self.record.results()
         if results.good and not launch.trace:
@@ -486,7 +486,7 @@ class CudaDriver:
         return self._done if self._resident_kernel is None else self._ended
 
     @property
-    def _resident_kernel(self) -> CudaResident | None:
+    def _resident_kernel(self) -> GpuResident | None:
         return self._resident if self._is_resident else None
 
     def _interrupt(self) -> None:
@@ -512,7 +512,7 @@ class CudaDriver:
     def _undo(self, launch: Launch, stream: int) -> None:
         """Aborts a partly issued launch on a stream."""
         self._launch = launch
-        self._api.call("cuEventRecord", self._end, stream)
+        self._api.call(self._api.names.record_event, self._end, stream)
         self._interrupt()
 
     def _await_abandoned(self, launch: AbandonedLaunch) -> None:

@@ -20,7 +20,7 @@ import numpy as np
 from ..drivers import abi
 from ..drivers.abi import ArkContext
 from ..drivers.interface import Fault, Stop
-from .memory import CudaMemory, PinnedMemory, download
+from .memory import DeviceMemory, PinnedMemory, download
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ...bundle import Buffer, Manifest
-    from .api import CudaApi
+    from .api import GpuApi
 
 _ALIGNMENT = 64
 # Larger inputs are copied separately; otherwise each launch would copy their part of the block.
@@ -104,13 +104,13 @@ def read_results(layout: RecordLayout, results: NDArray[np.uint8]) -> LaunchResu
 class LaunchRecord:
     """One launch record in memory of device and host; see this module."""
 
-    def __init__(self, api: CudaApi, stream: object, layout: RecordLayout) -> None:
+    def __init__(self, api: GpuApi, stream: object, layout: RecordLayout) -> None:
         self._api = api
         self._side = stream
         self.layout = layout
         self.host = PinnedMemory(api, layout.nbytes)
         try:
-            self.device = CudaMemory(api, stream, layout.nbytes)
+            self.device = DeviceMemory(api, stream, layout.nbytes)
         except BaseException:
             self.host.free()
             raise
@@ -122,7 +122,7 @@ class LaunchRecord:
         self._results = self.host.view(layout.report, words, (count,))
         self._nothing = bytes(8 * count)
         self._good = LaunchResults((0,) * layout.lanes, Stop(), Fault(), 0)
-        # The kernel parameters of cuLaunchKernelEx: the address of an array of addresses. Neither
+        # The kernel parameters of a launch: the address of an array of addresses. Neither
         # changes, so that they are converted once and not at every launch.
         self._argument = ctypes.c_uint64(self.device.address + layout.context)
         self._arguments = (ctypes.c_void_p * 1)(ctypes.addressof(self._argument))
@@ -180,11 +180,12 @@ class LaunchRecord:
     def forget_queued(self) -> None:
         """Clears the mark on the device after a launch that failed."""
         self._send_word(self._queued_address, 0)
-        self._api.call("cuStreamSynchronize", self._side)
+        self._api.call(self._api.names.await_stream, self._side)
 
     def _send_word(self, address: int, value: int) -> None:
         word = np.array([value], np.uint64)
-        self._api.call("cuMemcpyHtoDAsync", address, word.ctypes.data, word.nbytes, self._side)
+        name, source = self._api.names.to_device, word.ctypes.data
+        self._api.call(name, address, source, word.nbytes, self._side)
 
     def abort(self) -> None:
         """Tells all lanes to end; a kernel that has not begun ends at its start.
@@ -197,8 +198,8 @@ class LaunchRecord:
     def upload(self, stream: int) -> None:
         """Copies the arguments and small inputs to the device, in the order of a stream."""
         self._api.call(
-            "cuMemcpyHtoDAsync", self.device.address, self.host.address, self.layout.result_end,
-            stream,
+            self._api.names.to_device, self.device.address, self.host.address,
+            self.layout.result_end, stream,
         )  # fmt: skip
 
     def download(self, stream: int, outputs: bool) -> None:
@@ -207,7 +208,7 @@ class LaunchRecord:
         begin = self.layout.report
         end = self.layout.nbytes if outputs else self.layout.result_end
         self._api.call(
-            "cuMemcpyDtoHAsync", self.host.address + begin, self.device.address + begin,
+            self._api.names.to_host, self.host.address + begin, self.device.address + begin,
             end - begin, stream,
         )  # fmt: skip
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from ...bundle import Buffer
     from ..arrays.exchange import Slots
     from ..arrays.streams import RunStream
-    from .driver import CudaDriver
-    from .memory import CudaMemory
+    from .driver import GpuDriver
+    from .memory import DeviceMemory
 
 
 class Used(NamedTuple):
@@ -28,10 +28,10 @@ class Used(NamedTuple):
 class _Output:
     """An output and, if it goes to the host, its memory on the device and the host."""
 
-    def __init__(self, buffer: Buffer, driver: CudaDriver) -> None:
+    def __init__(self, buffer: Buffer, driver: GpuDriver) -> None:
         self.buffer = buffer
         self.staged = driver.record.output(buffer)
-        self.memory: CudaMemory | None = None
+        self.memory: DeviceMemory | None = None
         self.value: Any = None
         if self.staged is not None:
             offset = driver.record.layout.outputs[buffer.slot]
@@ -41,16 +41,16 @@ class _Output:
 class _Input:
     """An input and, if it comes from the host, its memory on the device and the host."""
 
-    def __init__(self, buffer: Buffer, driver: CudaDriver) -> None:
+    def __init__(self, buffer: Buffer, driver: GpuDriver) -> None:
         self.buffer = buffer
         self.staged = driver.record.input(buffer)
-        self.memory: CudaMemory | None = None
+        self.memory: DeviceMemory | None = None
         if self.staged is not None:
             offset = driver.record.layout.inputs[buffer.slot]
             self.used = Used(driver.record.device.address + offset, None)
 
 
-class CudaExchange:
+class GpuExchange:
     """See :class:`ark_mlir.runtime.arrays.exchange.Exchange`; its memory is allocated once.
 
     Args:
@@ -58,7 +58,7 @@ class CudaExchange:
         eager: allocates the memory now, since nothing may be allocated while a kernel is resident.
     """
 
-    def __init__(self, driver: CudaDriver, eager: bool) -> None:
+    def __init__(self, driver: GpuDriver, eager: bool) -> None:
         self._driver = driver
         manifest = driver.bundle.manifest
         self._inputs = [_Input(buffer, driver) for buffer in manifest.inputs]
@@ -68,7 +68,7 @@ class CudaExchange:
                 if item.staged is None:
                     self._memory_of(item)
 
-    def _memory_of(self, item: _Input | _Output) -> CudaMemory:
+    def _memory_of(self, item: _Input | _Output) -> DeviceMemory:
         """Returns memory for an array that is too large for the launch record, allocated on first
         use."""
         if item.memory is None:
@@ -116,7 +116,7 @@ class CudaExchange:
         memory = self._memory_of(item)
         return Used(memory.address, memory)
 
-    def _allocate(self, buffer: Buffer) -> CudaMemory:
+    def _allocate(self, buffer: Buffer) -> DeviceMemory:
         """Allocates an output for the caller, without zeroing: the kernel writes all of it."""
         return self._driver.allocate(buffer.bytes, buffer.alignment, zeroed=False, lasting=True)
 

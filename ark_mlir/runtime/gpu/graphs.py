@@ -1,4 +1,4 @@
-"""Runs that are part of CUDA graphs, and the outcomes of their replays."""
+"""Runs that are part of graphs of the vendor, and the outcomes of their replays."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .memory import download
 from .record import read_results
 
 if TYPE_CHECKING:
-    from .kernel import CudaKernel
+    from .kernel import GpuKernel
     from .memory import DeviceBytes
     from .record import LaunchRecord
 
@@ -41,7 +41,7 @@ class CapturedRuns:
         runs: the captured runs, in the order of their captures.
     """
 
-    def __init__(self, kernel: CudaKernel) -> None:
+    def __init__(self, kernel: GpuKernel) -> None:
         self.runs: list[CapturedRun] = []
         self._kernel = kernel
         self._spare: CapturedRun | None = None

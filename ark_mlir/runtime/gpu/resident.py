@@ -16,8 +16,8 @@ from .memory import DeviceBytes, PinnedMemory
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from .api import CudaApi
-    from .kernel import CudaKernel
+    from .api import GpuApi
+    from .kernel import GpuKernel
     from .record import LaunchRecord
 
 _SHORT_SECONDS = 0.002
@@ -41,7 +41,7 @@ class _HostWords:
         self._memory.free()
 
 
-class CudaResident:
+class GpuResident:
     """A resident kernel from its first run to its end.
 
     Lane 0 polls words in pinned memory of the host, forwards the number of the run to the other
@@ -59,8 +59,8 @@ class CudaResident:
 
     def __init__(
         self,
-        api: CudaApi,
-        kernel: CudaKernel,
+        api: GpuApi,
+        kernel: GpuKernel,
         stream: int,
         side: int,
         ended: object,
@@ -96,7 +96,7 @@ class CudaResident:
         """
         if self.is_running:
             record.upload(self._side)
-            self._api.call("cuEventRecord", self._copied, self._side)
+            self._api.call(self._api.names.record_event, self._copied, self._side)
             self.wait_for(self._copied)
         if not self.is_running:
             self._launch(record, clear)
@@ -115,7 +115,7 @@ class CudaResident:
             clear.clear(self._stream)
         self._kernel.launch(record, self._stream)
         self._launched = True
-        self._api.call("cuEventRecord", self._ended, self._stream)
+        self._api.call(self._api.names.record_event, self._ended, self._stream)
 
     @property
     def missed_run(self) -> bool:
@@ -159,7 +159,7 @@ class CudaResident:
         if self.is_running:
             record.prepare(0, 0, 0, doorbell=self.address)
             record.upload(self._side)
-            self._api.call("cuStreamSynchronize", self._side)
+            self._api.call(self._api.names.await_stream, self._side)
             self._doorbell.ring()
             self.leave(seconds)
 

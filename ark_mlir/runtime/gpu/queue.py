@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ...errors import BusyError
 
 if TYPE_CHECKING:
-    from .kernel import CudaKernel
+    from .kernel import GpuKernel
     from .record import LaunchRecord
 
 _log = logging.getLogger("ark")
@@ -40,7 +40,7 @@ class QueueWatch:
     """
 
     def __init__(
-        self, kernel: CudaKernel, records: Iterable[LaunchRecord], name: str | None = None
+        self, kernel: GpuKernel, records: Iterable[LaunchRecord], name: str | None = None
     ) -> None:
         self._kernel = kernel
         self._records = records

@@ -10,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from .api import CudaApi
+    from .api import GpuApi
 
 # Up to this size, zeros are copied: a copy needs no SM, so it cannot wait behind another kernel
 # without a report.
@@ -26,7 +26,7 @@ class DeviceBytes:
         nbytes: the size.
     """
 
-    def __init__(self, api: CudaApi, address: int, nbytes: int) -> None:
+    def __init__(self, api: GpuApi, address: int, nbytes: int) -> None:
         self._api = api
         self.address = address
         self.nbytes = nbytes
@@ -34,10 +34,10 @@ class DeviceBytes:
     def clear(self, stream: object) -> None:
         """Queues a memset of all bytes to zero on a stream."""
         if self.nbytes:
-            self._api.call("cuMemsetD8Async", self.address, 0, self.nbytes, stream)
+            self._api.call(self._api.names.set_bytes, self.address, 0, self.nbytes, stream)
 
 
-class CudaMemory(DeviceBytes):
+class DeviceMemory(DeviceBytes):
     """Memory of the device; see :class:`ark_mlir.runtime.Memory`.
 
     Args:
@@ -53,7 +53,7 @@ class CudaMemory(DeviceBytes):
 
     def __init__(
         self,
-        api: CudaApi,
+        api: GpuApi,
         stream: object,
         nbytes: int,
         zeroed: bool = True,
@@ -64,11 +64,11 @@ class CudaMemory(DeviceBytes):
         # A block without bytes has an address, too.
         size = max(nbytes, 1)
         if limited:
-            pointer = api.take("cuMemAlloc", "cuMemFree", size)
+            pointer = api.take(api.names.allocate, api.names.free, size)
         else:
-            pointer = api.call("cuMemAlloc", size)
+            pointer = api.call(api.names.allocate, size)
         super().__init__(api, int(pointer), nbytes)
-        self._free = api.own(self, "cuMemFree", pointer)
+        self._free = api.own(self, api.names.free, pointer)
         if not zeroed:
             return
         try:
@@ -86,12 +86,12 @@ class CudaMemory(DeviceBytes):
         if self.nbytes:
             self._api.enter()
             self._copy(array)
-            self._api.call("cuStreamSynchronize", self._stream)
+            self._api.call(self._api.names.await_stream, self._stream)
 
     def _copy(self, array: NDArray[Any]) -> None:
         if self.nbytes:
-            source = array.ctypes.data
-            self._api.call("cuMemcpyHtoDAsync", self.address, source, self.nbytes, self._stream)
+            name, source = self._api.names.to_device, array.ctypes.data
+            self._api.call(name, self.address, source, self.nbytes, self._stream)
 
     def write(self, dtype: np.dtype[Any], shape: tuple[int, ...], value: object) -> None:
         """See :meth:`Memory.write`: dense arrays are copied without another copy on the host."""
@@ -115,14 +115,14 @@ def _is_dense(array: NDArray[Any], dtype: np.dtype[Any], shape: tuple[int, ...])
 
 
 def download(
-    api: CudaApi, stream: object, address: int, dtype: np.dtype[Any], shape: tuple[int, ...]
+    api: GpuApi, stream: object, address: int, dtype: np.dtype[Any], shape: tuple[int, ...]
 ) -> NDArray[Any]:
     """Returns a copy of an array on the device, after earlier work of a stream."""
     array = np.empty(shape, dtype)
     if array.nbytes:
         api.enter()
-        api.call("cuMemcpyDtoHAsync", array.ctypes.data, address, array.nbytes, stream)
-        api.call("cuStreamSynchronize", stream)
+        api.call(api.names.to_host, array.ctypes.data, address, array.nbytes, stream)
+        api.call(api.names.await_stream, stream)
     return array
 
 
@@ -136,15 +136,13 @@ class PinnedMemory:
     Raises BusyError if other work on the GPU makes the allocation exceed its limit.
     """
 
-    def __init__(self, api: CudaApi, nbytes: int) -> None:
-        flags = api.driver.CU_MEMHOSTALLOC_DEVICEMAP
-        pointer = api.take("cuMemHostAlloc", "cuMemFreeHost", max(nbytes, 1), flags)
-        self._free = api.own(self, "cuMemFreeHost", pointer)
+    def __init__(self, api: GpuApi, nbytes: int) -> None:
+        names, size = api.names, max(nbytes, 1)
+        pointer = api.take(names.allocate_host, names.free_host, size, api.host_flags)
+        self._free = api.own(self, names.free_host, pointer)
         self.nbytes = nbytes
         self.address = int(pointer)
-        self.bytes = np.ctypeslib.as_array(
-            (ctypes.c_uint8 * max(nbytes, 1)).from_address(self.address)
-        )
+        self.bytes = np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(self.address))
         self.bytes[:] = 0
 
     def view(

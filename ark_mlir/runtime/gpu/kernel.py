@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ...errors import BusyError, DeviceError, UnsupportedError
+from ...errors import UnsupportedError
 from ..drivers import abi
-from .image import CudaImage
-from .memory import CudaMemory, DeviceBytes, PinnedMemory, download
+from .memory import DeviceBytes, DeviceMemory, PinnedMemory, download
 from .record import LaunchRecord, RecordLayout
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ...bundle import Bundle
-    from .api import CudaApi
+    from .api import GpuApi, Launcher
 
 _TABLES = ("instructions", "lanes", "tasks", "operands")
 
@@ -48,7 +47,7 @@ def begun_word(counters: int, rank: int) -> int:
     return counters + 8 * (abi.BEGUN_WORD + rank)
 
 
-class CudaKernel:
+class GpuKernel:
     """A loaded kernel: its function, arena, tables, and the semaphores of ordinary runs.
 
     Args:
@@ -63,18 +62,18 @@ class CudaKernel:
     """
 
     def __init__(
-        self, api: CudaApi, stream: object, bundle: Bundle, shared: SharedMemory | None = None
+        self, api: GpuApi, stream: object, bundle: Bundle, shared: SharedMemory | None = None
     ) -> None:
         self.api = api
         self._shared = shared
         self.bundle = bundle
         self.lanes = len(bundle.tables.lanes)
-        self.threads = bundle.manifest.target.warps * abi.CUDA_WARP_SIZE
+        self.threads = bundle.manifest.target.warps * api.warp_size
         further = 0 if shared is None else len(shared.slots)
         self.layout = RecordLayout(bundle.manifest, self.lanes, further)
         self._stream = stream
         self._resources = ExitStack()
-        self._configs: dict[int, Any] = {}
+        self._launchers: dict[int, Launcher] = {}
         try:
             self._load()
             self._allocate()
@@ -83,17 +82,17 @@ class CudaKernel:
             raise
 
     def _load(self) -> None:
-        image = CudaImage(self.api, self.bundle)
+        image = self.api.load_image(self.bundle)
         self._resources.callback(image.free)
         self._function = image.function(self.bundle.manifest.entry)
-        self._shared_memory = self._take_shared_memory()
+        self._shared_memory = self.api.take_shared_memory(self._function, self.bundle)
         self._check_residency()
 
     def _allocate(self) -> None:
         manifest, instructions = self.bundle.manifest, self.bundle.tables.instructions
         shared = self._shared
         self._arena = self.memory(manifest.arena) if shared is None else shared.arena
-        self._tables: dict[str, CudaMemory] = {}
+        self._tables: dict[str, DeviceMemory] = {}
         for name in _TABLES:
             table = np.frombuffer(self._table(name), np.uint8)
             self._tables[name] = self.memory(table.nbytes)
@@ -114,9 +113,9 @@ class CudaKernel:
             return lanes.tobytes()
         return self.bundle.sections[name]
 
-    def memory(self, nbytes: int) -> CudaMemory:
+    def memory(self, nbytes: int) -> DeviceMemory:
         """Allocates device memory that is freed with the kernel."""
-        memory = CudaMemory(self.api, self._stream, nbytes)
+        memory = DeviceMemory(self.api, self._stream, nbytes)
         self._resources.callback(memory.free)
         return memory
 
@@ -166,34 +165,12 @@ class CudaKernel:
 
     def launch(self, record: LaunchRecord, stream: int) -> None:
         """Launches the kernel in a stream."""
-        config = self._configs.get(stream)
-        if config is None:
-            config = self._configs[stream] = self._config(stream)
-        try:
-            self.api.call("cuLaunchKernelEx", config, self._function, record.parameters, 0)
-        except DeviceError as error:
-            # The occupancy query at load does not count resources that other kernels occupy.
-            if "COOPERATIVE_LAUNCH_TOO_LARGE" not in error.message:
-                raise
-            note = (
-                f"all {self.lanes} CTAs of the program must be on the GPU at once, and other "
-                "work on the GPU leaves too few SMs"
+        launch = self._launchers.get(stream)
+        if launch is None:
+            launch = self._launchers[stream] = self.api.make_launcher(
+                self._function, self.lanes, self.threads, self._shared_memory, stream
             )
-            raise BusyError(error.message, notes=[note]) from None
-
-    def _config(self, stream: int) -> Any:
-        driver = self.api.driver
-        attribute = driver.CUlaunchAttribute()
-        attribute.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_COOPERATIVE
-        attribute.value.cooperative = 1
-        config = driver.CUlaunchConfig()
-        config.gridDimX, config.gridDimY, config.gridDimZ = self.lanes, 1, 1
-        config.blockDimX, config.blockDimY, config.blockDimZ = self.threads, 1, 1
-        config.sharedMemBytes = self._shared_memory
-        config.hStream = stream
-        config.attrs = [attribute]
-        config.numAttrs = 1
-        return config
+        launch(record.parameters)
 
     def counters(self, semaphores: DeviceBytes, stream: object) -> NDArray[np.uint64]:
         """Returns the counters of a set of semaphores, uint64 ``[S]``, read in the order of a
@@ -204,30 +181,13 @@ class CudaKernel:
         lines = download(self.api, stream, semaphores.address, np.dtype(np.uint64), shape)
         return np.array(lines[:count, 0])
 
-    def _take_shared_memory(self) -> int:
-        """Sets the kernel's dynamic shared memory, and returns its size in bytes.
-
-        The rest of an SM's memory serves as its L1 cache.
-        """
-        wanted = self.bundle.manifest.target.shared_memory
-        most = self.api.attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")
-        if wanted > most:
-            raise UnsupportedError(
-                f"the program needs {wanted} bytes of shared memory; a CTA of this GPU has {most}",
-                location=self.bundle.where,
-            )
-        key = self.api.driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-        self.api.call("cuFuncSetAttribute", self._function, key, wanted)
-        return wanted
-
     def _check_residency(self) -> None:
         """Raises UnsupportedError unless all CTAs fit on the device at once, as lanes that wait for
         each other require."""
         each = self.api.call(
-            "cuOccupancyMaxActiveBlocksPerMultiprocessor",
-            self._function, self.threads, self._shared_memory,
+            self.api.names.occupancy, self._function, self.threads, self._shared_memory,
         )  # fmt: skip
-        room = each * self.api.attribute("MULTIPROCESSOR_COUNT")
+        room = each * self.api.multiprocessors
         if self.lanes > room:
             raise UnsupportedError(
                 f"the program has {self.lanes} lanes; this GPU holds {room} of its CTAs at once",

@@ -1,0 +1,367 @@
+"""The driver of a vendor as the runtime uses it: calls that raise errors, and owned handles."""
+
+from __future__ import annotations
+
+import os
+import time
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from ...errors import ArkError, BusyError
+from . import backlog
+from .backlog import Stuck, backlog_of
+
+if TYPE_CHECKING:
+    from ...bundle import Bundle
+
+# Codes of errors, which CUDA and HIP share.
+NOT_READY = 600
+CAPTURE_IMPLICIT = 906
+# Flags of streams and events, which CUDA and HIP share.
+NON_BLOCKING = 1
+DISABLE_TIMING = 2
+# A waiting host first spins, since most waits are short, then sleeps between queries.
+_SPIN_SECONDS = 0.002
+_SLEEP_SECONDS = 0.0005
+
+# Launches a kernel with the parameters at an address: those of a launch record.
+Launcher = Callable[[int], object]
+
+
+class Names(NamedTuple):
+    """The names of a vendor's functions whose arguments and results are the same for all vendors.
+
+    Attributes:
+        allocate: allocates memory of the device.
+        free: frees memory of the device.
+        allocate_host: allocates pinned memory of the host.
+        free_host: frees pinned memory of the host.
+        to_device: queues a copy from the host to the device.
+        to_host: queues a copy from the device to the host.
+        set_bytes: queues the assignment of one value to all bytes of memory of the device.
+        create_stream: creates a stream.
+        destroy_stream: destroys a stream.
+        query_stream: returns NOT_READY if a stream has work.
+        await_stream: waits for a stream.
+        follow_event: lets a stream wait for an event.
+        is_capturing: returns the capture status of a stream.
+        create_event: creates an event.
+        destroy_event: destroys an event.
+        query_event: returns NOT_READY if an event has not happened.
+        record_event: records an event in a stream.
+        load_module: loads a module from an image in memory.
+        unload_module: unloads a module.
+        find_function: returns the function of a module with a name.
+        occupancy: returns the number of CTAs of a function that a multiprocessor holds at once.
+    """
+
+    allocate: str
+    free: str
+    allocate_host: str
+    free_host: str
+    to_device: str
+    to_host: str
+    set_bytes: str
+    create_stream: str
+    destroy_stream: str
+    query_stream: str
+    await_stream: str
+    follow_event: str
+    is_capturing: str
+    create_event: str
+    destroy_event: str
+    query_event: str
+    record_event: str
+    load_module: str
+    unload_module: str
+    find_function: str
+    occupancy: str
+
+    @property
+    def waits(self) -> frozenset[str]:
+        """The functions that release a handle and may wait for all kernels of the device."""
+        return frozenset((self.free, self.free_host, self.unload_module))
+
+
+class GpuImage(Protocol):
+    """A loaded module."""
+
+    def function(self, name: str) -> Any:
+        """Returns the handle of a kernel in the module."""
+        ...
+
+    def free(self) -> None:
+        """Unloads the module."""
+        ...
+
+
+class GpuApi(ABC):
+    """A vendor's driver API on one device.
+
+    Each handle belongs to a Python object (:meth:`own`). The context is released after
+    :meth:`close`, once no handle is left, so memory that a caller still holds outlives its program.
+
+    Args:
+        driver: the module with the vendor's functions, or a stand-in.
+        ordinal: the vendor's number of the device.
+
+    Attributes:
+        names: the names of functions.
+        device_type: DLPack's type of the device.
+        warp_size: the number of threads of a warp.
+        host_flags: the flags of pinned memory of the host that the device can address.
+        default_stream: the handle of the default stream, with which blocking streams synchronise.
+    """
+
+    names: Names
+    device_type: int
+    warp_size: int
+    host_flags: int
+    default_stream: int
+
+    def __init__(self, driver: Any, ordinal: int) -> None:
+        self.driver = driver
+        self.ordinal = ordinal
+        self._release: Callable[[], object] | None = None
+        self._owned: set[object] = set()
+        self._closed = False
+        self._process = os.getpid()
+        self._backlog = backlog_of(driver, ordinal, self.names.waits)
+
+    # -- of the vendor -----------------------------------------------------------------------
+
+    @abstractmethod
+    def call(self, name: str, *arguments: object) -> Any:
+        """Calls a function of the driver.
+
+        Raises DeviceError with the name of the function and the error, and UnsupportedError if the
+        driver is too old for the function.
+        """
+
+    @abstractmethod
+    def check(self, name: str, result: tuple[Any, ...]) -> None:
+        """Raises DeviceError if the result of a function of the driver is an error."""
+
+    @abstractmethod
+    def ordinal_of(self, address: int) -> int | None:
+        """Returns the ordinal of the GPU whose memory has an address, or None."""
+
+    @abstractmethod
+    def open(self) -> None:
+        """Prepares the device, and makes it current in this thread."""
+
+    @abstractmethod
+    def enter(self) -> None:
+        """Makes the device current in this thread."""
+
+    @abstractmethod
+    def within(self) -> AbstractContextManager[None]:
+        """Makes the device current in a block, in which any thread may release handles and query
+        events.
+
+        The block restores the thread's own device at its end. The thread's capture mode is relaxed
+        within the block: in another mode, a call that frees memory or queries an event fails while
+        a stream is being captured, and invalidates the capture.
+        """
+
+    @property
+    @abstractmethod
+    def multiprocessors(self) -> int:
+        """The number of multiprocessors of the device, as the vendor counts them."""
+
+    @abstractmethod
+    def load_image(self, bundle: Bundle) -> GpuImage:
+        """Loads the module of a bundle.
+
+        Raises UnsupportedError if the module is for another GPU or driver, and DeviceError if the
+        driver rejects it.
+        """
+
+    @abstractmethod
+    def take_shared_memory(self, function: Any, bundle: Bundle) -> int:
+        """Prepares a kernel for its shared memory; returns the bytes that each launch requests.
+
+        Raises UnsupportedError if a CTA of this GPU has less shared memory.
+        """
+
+    @abstractmethod
+    def make_launcher(
+        self, function: Any, lanes: int, threads: int, shared_memory: int, stream: int
+    ) -> Launcher:
+        """Returns a function that launches a kernel in a stream, with a CTA for each lane.
+
+        The function raises BusyError if the driver refuses the launch since other work occupies
+        the GPU.
+        """
+
+    # -- queries -----------------------------------------------------------------------------
+
+    def has_happened(self, event: object) -> bool:
+        """Returns True if all work before an event has ended; raises DeviceError if it failed."""
+        return self._is_ready(self.names.query_event, event)
+
+    def _is_ready(self, name: str, handle: object) -> bool:
+        result = getattr(self.driver, name)(handle)
+        code = int(result[0])
+        if code == NOT_READY:
+            return False
+        if code:
+            self.check(name, result)
+        return True
+
+    def record_after_others(self, event: object) -> bool:
+        """Records an event after all work of the default stream and of blocking streams.
+
+        ark's own streams are non-blocking and do not count. The driver has no query for other
+        libraries' non-blocking streams that does not invalidate a capture. Returns False, and
+        records nothing, if a blocking stream is being captured: an event would invalidate that
+        capture.
+        """
+        name = self.names.is_capturing
+        result = getattr(self.driver, name)(self.default_stream)
+        if int(result[0]) == CAPTURE_IMPLICIT:
+            return False
+        self.check(name, result)
+        self.call(self.names.record_event, event, self.default_stream)
+        return True
+
+    @property
+    def forked(self) -> bool:
+        """True if this process is a fork of the process that opened the device.
+
+        A forked process cannot use the device.
+        """
+        return os.getpid() != self._process
+
+    def close(self) -> None:
+        """Releases the context as soon as no handle of it is left."""
+        self._closed = True
+        self._backlog.release_deferred()
+        self._release_unused()
+
+    def _release_unused(self) -> None:
+        if self._closed and not self._owned and self._release is not None:
+            self._release()
+
+    # -- handles -----------------------------------------------------------------------------
+
+    def take(
+        self, name: str, release: str | None, *arguments: object, seconds: float | None = None
+    ) -> Any:
+        """Calls a function of the driver that may wait for other work on the GPU.
+
+        Args:
+            name: the function, which returns a handle.
+            release: the function that releases the handle, or None.
+            arguments: the arguments.
+            seconds: the limit; None selects `LIMIT_SECONDS` of :mod:`.backlog`.
+
+        Raises BusyError after the limit. A late handle is released when the call returns.
+        """
+        key = object()
+        self._owned.add(key)
+
+        def call() -> Any:
+            with self.within():
+                return self.call(name, *arguments)
+
+        def late(handle: Any) -> None:
+            try:
+                if release is not None and handle is not None:
+                    with self.within():
+                        self.call(release, handle)
+            finally:
+                self._owned.discard(key)
+                self._release_unused()
+
+        try:
+            handle = self._backlog.limited(call, name, late, seconds)
+        except BusyError:
+            raise  # `late` discards the key when the call returns
+        except ArkError:
+            self._owned.discard(key)
+            raise
+        self._owned.discard(key)
+        return handle
+
+    def await_stream(self, stream: object) -> None:
+        """Waits for one of ark's streams.
+
+        Raises BusyError after the limit; the release of handles is then deferred until the stream
+        has completed its work.
+        """
+        start = time.monotonic()
+        while not self._is_done(stream):
+            waited = time.monotonic() - start
+            if waited > backlog.LIMIT_SECONDS:
+                self._backlog.wait_for(Stuck(lambda: self._is_done_elsewhere(stream), None))
+                raise BusyError(
+                    f"memory has not been zeroed within {backlog.LIMIT_SECONDS:g} s: other work "
+                    "holds all SMs of the GPU",
+                    notes=["ark frees its memory when that work has ended"],
+                )
+            if waited > _SPIN_SECONDS:
+                time.sleep(_SLEEP_SECONDS)
+
+    def _is_done(self, stream: object) -> bool:
+        return self._is_ready(self.names.query_stream, stream)
+
+    def _is_done_elsewhere(self, stream: object) -> bool:
+        with self.within():
+            return self._is_done(stream)
+
+    def own(self, owner: object, release: str, *handle: object) -> Callable[[], object]:
+        """Returns a function that releases a handle once: when called, or when `owner` is
+        collected.
+
+        The garbage collector may collect `owner` in any thread, also while another library captures
+        a stream: see :meth:`within`. A call of the returned function raises DeviceError if the
+        driver refuses; after a collection the error goes to ``sys.unraisablehook``. At exit the
+        operating system reclaims remaining handles.
+
+        Args:
+            owner: the owner.
+            release: the function of the driver that releases the handle.
+            handle: arguments of `release`.
+        """
+        self._backlog.release_deferred()
+        key = object()
+        self._owned.add(key)
+        finalizer = weakref.finalize(owner, self._release_handle, key, release, *handle)
+        finalizer.atexit = False
+        return finalizer
+
+    def release_deferred(self) -> bool:
+        """Releases the deferred handles; returns False if a kernel still defers them."""
+        return self._backlog.release_deferred()
+
+    def wait_for(self, event: object, owners: object) -> None:
+        """Defers all releases on this device until an event has happened.
+
+        Args:
+            event: the event.
+            owners: the owners of memory that is in use until then.
+        """
+
+        def has_ended() -> bool:
+            with self.within():
+                return self.has_happened(event)
+
+        self._backlog.wait_for(Stuck(has_ended, owners))
+
+    def _release_handle(self, key: object, release: str, *handle: object) -> None:
+        if self.forked:
+            return  # the handle is the parent's
+
+        def call() -> None:
+            try:
+                with self.within():
+                    self.call(release, *handle)
+            finally:
+                self._owned.discard(key)
+                self._release_unused()
+
+        self._backlog.release(call, release)
