@@ -24,7 +24,7 @@ from ark_mlir.runtime import Executable
 from ark_mlir.runtime.arrays.dlpack import Exporter
 from ark_mlir.runtime.cuda.api import CudaApi
 from ark_mlir.runtime.gpu.driver import GpuDriver
-from ark_mlir.testing.fake_cuda import FakeCuda
+from ark_mlir.testing.fake_gpu import FakeCuda
 from ark_mlir.testing.toy import ToyProgram, run
 
 PARAMETERS, WEIGHTS, RUNS = 150, 128, 1000

@@ -1,7 +1,7 @@
 """The slow tests: those that take more than two seconds, or have many similar cases.
 
 `make test` runs each case in every n-th commit, and never if n is zero; see tiers.py.
-runtime/cuda/test_faults.py::test_the_kth_call_fails always runs, since only the whole set of its
+runtime/gpu/test_faults.py::test_the_kth_call_fails always runs, since only the whole set of its
 cases has found some defects.
 """
 
@@ -313,18 +313,18 @@ ROTATION: dict[str, tuple[int, int]] = {
     "runtime/cpu/test_elf.py::test_any_bytes": (8, 4),
     "runtime/cpu/test_interrupt.py::test_a_process_with_a_stuck_lane_can_exit": (8, 3),
     "runtime/cpu/test_interrupt.py::test_an_interrupt_at_any_moment_leaves_a_usable_executable": (8, 1),
-    "runtime/cuda/test_driver.py::test_the_kth_call_fails": (8, 0),
-    "runtime/cuda/test_driver.py::test_the_kth_call_of_a_load_of_ptx_fails": (8, 2),
-    "runtime/cuda/test_faults.py::test_the_context_is_lost_at_the_kth_call": (12, 7),
-    "runtime/cuda/test_foreign.py::test_closing": (8, 3),
-    "runtime/cuda/test_graphs.py::test_the_kth_call_of_a_capture_fails": (8, 3),
-    "runtime/cuda/test_queue.py::test_a_kernel_that_has_begun_has_no_limit": (8, 3),
-    "runtime/cuda/test_queue.py::test_closing_does_not_wait_for_ever": (8, 5),
-    "runtime/cuda/test_queue.py::test_outputs_on_the_device_are_kept_until_the_end": (8, 5),
-    "runtime/cuda/test_queue.py::test_the_kth_call_fails": (8, 0),
-    "runtime/cuda/test_resident.py::test_a_hang_ends_the_kernel_and_the_next_run_starts_it": (8, 4),
-    "runtime/cuda/test_resident.py::test_runs_after_a_block_that_failed": (8, 3),
-    "runtime/cuda/test_resident.py::test_the_kth_call_fails": (8, 1),
+    "runtime/gpu/test_driver.py::test_the_kth_call_fails": (8, 0),
+    "runtime/cuda/test_image.py::test_the_kth_call_of_a_load_of_ptx_fails": (8, 2),
+    "runtime/gpu/test_faults.py::test_the_context_is_lost_at_the_kth_call": (12, 7),
+    "runtime/gpu/test_foreign.py::test_closing": (8, 3),
+    "runtime/gpu/test_graphs.py::test_the_kth_call_of_a_capture_fails": (8, 3),
+    "runtime/gpu/test_queue.py::test_a_kernel_that_has_begun_has_no_limit": (8, 3),
+    "runtime/gpu/test_queue.py::test_closing_does_not_wait_for_ever": (8, 5),
+    "runtime/gpu/test_queue.py::test_outputs_on_the_device_are_kept_until_the_end": (8, 5),
+    "runtime/gpu/test_queue.py::test_the_kth_call_fails": (8, 0),
+    "runtime/gpu/test_resident.py::test_a_hang_ends_the_kernel_and_the_next_run_starts_it": (8, 4),
+    "runtime/gpu/test_resident.py::test_runs_after_a_block_that_failed": (8, 3),
+    "runtime/gpu/test_resident.py::test_the_kth_call_fails": (8, 1),
     "runtime/cuda/test_world.py::test_full_memory_on_one_device": (8, 4),
     "runtime/cuda/test_world.py::test_invalid_devices_raise": (8, 7),
     "runtime/cuda/test_world_arrays.py::test_a_fault_in_every_call_of_a_run_with_streams": (8, 6),

@@ -28,8 +28,8 @@ QUICK = (
     "testing",
     "tuning",
 )
-# Tests that make each call of CUDA's driver fail, and models of protocols, take minutes.
-NOT_QUICK = ("runtime/cuda", "runtime/ranks")
+# Tests that make each call of a driver fail, and models of protocols, take minutes.
+NOT_QUICK = ("runtime/cuda", "runtime/gpu", "runtime/ranks")
 
 
 def find_shard() -> int:

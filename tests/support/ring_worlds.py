@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import ark_mlir as ark
-from ark_mlir.testing.fake_cuda import FakeCuda, fake_world
+from ark_mlir.testing.fake_gpu import FakeCuda, fake_world
 from ark_mlir.testing.toy import ring_program
 
 Array = np.ndarray[Any, Any]

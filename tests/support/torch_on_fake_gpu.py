@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ark_mlir.testing.fake_cuda import FakeCuda
+from ark_mlir.testing.fake_gpu import FakeCuda
 
 torch: Any = pytest.importorskip("torch", reason="torch is not installed")
 

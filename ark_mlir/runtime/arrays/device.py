@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from ...bundle import Buffer
     from ...dtypes import DType
 
-# The number of the legacy default stream in DLPack and in the array interface, which forbid zero.
+# The number of CUDA's legacy default stream in DLPack and in the array interface, which forbid
+# zero.
 _LEGACY_STREAM = 1
 
 
@@ -94,7 +95,7 @@ def receive_device(value: Any, name: str, run_stream: RunStream) -> DeviceArray 
     """
     torch = run_stream.torch
     if torch is not None and isinstance(value, torch.Tensor) and value.is_cuda:
-        _check_device((CUDA, value.get_device()), name, run_stream)
+        _check_device((run_stream.device[0], value.get_device()), name, run_stream)
         return _describe_tensor(torch, value, name, run_stream)
     device = _device_of(value, run_stream)
     if device is None or device[0] in HOST_DEVICES:
@@ -102,7 +103,9 @@ def receive_device(value: Any, name: str, run_stream: RunStream) -> DeviceArray 
     _check_device(device, name, run_stream)
     if not hasattr(value, "__dlpack__"):
         return _describe_interface(value, name, run_stream)
-    stream = _LEGACY_STREAM if run_stream.stream == 0 else run_stream.stream
+    stream = run_stream.stream
+    if stream == 0 and run_stream.device[0] == CUDA:
+        stream = _LEGACY_STREAM
     address, dtype, shape, dense, owner = describe_dlpack(value, name, stream)
     return DeviceArray(address, dtype.numpy, shape, dense, owner)
 
@@ -118,7 +121,9 @@ def _device_of(value: Any, run_stream: RunStream) -> tuple[int, int] | None:
         if isinstance(record := getattr(value, "__cuda_array_interface__", None), dict):
             known = int(getattr(getattr(value, "device", None), "id", 0))
             ordinal = _locate(cast("Mapping[str, Any]", record), run_stream)
-            return CUDA, known if ordinal is None else ordinal
+            # Libraries for ROCm have the array interface of CUDA, too.
+            kind = CUDA if run_stream.on_host else run_stream.device[0]
+            return kind, known if ordinal is None else ordinal
     except (BufferError, RuntimeError, TypeError, ValueError):
         pass  # the import raises the same error later, with the array's name
     return None

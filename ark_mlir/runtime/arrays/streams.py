@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 HOST_DEVICES = (1, 3, 11, 13)  # DLPack's types of pageable, pinned and managed host memory
 CUDA = 2
+ROCM = 10
 DEVICE_NAMES = {2: "cuda", 4: "opencl", 7: "vulkan", 8: "metal", 10: "rocm", 14: "oneapi"}
 
 
@@ -46,7 +47,7 @@ class RunStream:
         self.locate: Callable[[int], int | None] = _nowhere
         self.on_host = device[0] in HOST_DEVICES
         self.producers: set[int] = set()
-        self.torch: Any = None if self.on_host else loaded_torch()
+        self.torch: Any = None if self.on_host else loaded_torch(device[0])
         self.torch_stream: int | None = None
 
     def follow_torch(self) -> int:
@@ -91,13 +92,18 @@ class StreamsByRank(tuple[int | None, ...]):
     __slots__ = ()
 
 
-def loaded_torch() -> Any:
-    """Returns the module torch if it is imported and built for CUDA, else None.
+def loaded_torch(device_type: int) -> Any:
+    """Returns the module torch if it is imported and built for GPUs of a type, else None.
 
-    Without such a module, no array can be a CUDA tensor of torch.
+    Without such a module, no array can be a tensor of torch on such a GPU.
+
+    Args:
+        device_type: DLPack's type of the GPUs. torch built for ROCm calls AMD GPUs ``cuda``, too.
     """
     torch = cast("Any", sys.modules.get("torch"))
-    return None if torch is None or torch.version.hip is not None else torch
+    if torch is None:
+        return None
+    return torch if device_type == (CUDA if torch.version.hip is None else ROCM) else None
 
 
 def device_name(device: tuple[int, int]) -> str:
@@ -114,8 +120,8 @@ def device_name(device: tuple[int, int]) -> str:
 
 
 def torch_of(value: object) -> Any:
-    """Returns the module torch if `value` is a tensor of torch on an NVIDIA GPU, else None."""
-    torch = loaded_torch()
+    """Returns the module torch if `value` is a tensor of torch on a GPU, else None."""
+    torch = cast("Any", sys.modules.get("torch"))
     if torch is None or not isinstance(value, torch.Tensor) or not cast("Any", value).is_cuda:
         return None
     return torch
@@ -129,7 +135,7 @@ def torch_stream(torch: Any, ordinal: int) -> int:
 def current_stream(ordinal: int) -> int:
     """Returns the handle of torch's current stream, or of the default stream.
 
-    torch has a current stream after it has initialised CUDA.
+    torch has a current stream after it has initialised CUDA or ROCm.
     """
     torch = cast("Any", sys.modules.get("torch"))
     if torch is None or not torch.cuda.is_initialized():
@@ -138,9 +144,9 @@ def current_stream(ordinal: int) -> int:
 
 
 def current_stream_of(values: Iterable[object]) -> int | None:
-    """Returns the handle of torch's current stream on the GPU of the first CUDA tensor in `values`.
+    """Returns the handle of torch's current stream on the GPU of the first tensor in `values`.
 
-    The stream is that of this thread. Returns None if no value is a CUDA tensor.
+    The stream is that of this thread. Returns None if no value is a tensor on a GPU.
     """
     for value in values:
         if (torch := torch_of(value)) is not None:

@@ -37,6 +37,7 @@ class CudaApi(GpuApi):
 
     names = Names(
         allocate="cuMemAlloc",
+        allocate_coherent="cuMemAlloc",
         free="cuMemFree",
         allocate_host="cuMemHostAlloc",
         free_host="cuMemFreeHost",

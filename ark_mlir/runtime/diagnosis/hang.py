@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...backends import backend_info
 from ...bundle import Opcode
 from ...errors import ArkError, DataRangeError, DeviceError, HangError
 from ..drivers.abi import PACKET_EPOCHS, Abort
@@ -22,6 +23,11 @@ if TYPE_CHECKING:
 
 # An error lists at most this number of lanes, and states the number of the others.
 _MAX_LANES = 16
+# The note for GPUs whose launches do not begin all lanes at once.
+_LATE_LANES = (
+    "a launch on this GPU begins a lane when a CU has room for it: if other work occupies the GPU, "
+    "some of the {lanes} lanes may not have begun; run again when that work has ended"
+)
 
 
 class LaneHangError(HangError):
@@ -145,7 +151,10 @@ def failure(bundle: Bundle, outcome: Outcome, timeout_ns: int) -> ArkError:
     if stop.abort == Abort.HANG:
         if not _plausible(bundle, outcome):
             return DeviceError(f"the kernel's report of a hang is inconsistent: {stop}")
-        return LaneHangError(diagnose(bundle, outcome), timeout_ns)
+        error = LaneHangError(diagnose(bundle, outcome), timeout_ns)
+        if not backend_info(bundle.manifest.target.backend).starts_together:
+            error.notes += (_LATE_LANES.format(lanes=len(bundle.tables.lanes)),)
+        return error
     if stop.abort:
         codes = {lane: code for lane, code in enumerate(outcome.codes) if code not in (0, 2)}
         return DeviceError(f"lanes failed with codes {codes}" if codes else "the run was aborted")

@@ -8,8 +8,9 @@ from __future__ import annotations
 import ctypes
 from enum import IntEnum
 
-# Threads of a warp of the target `cuda`.
+# Threads of a warp of the targets `cuda` and `hip`.
 CUDA_WARP_SIZE = 32
+HIP_WARP_SIZE = 64
 # One counter per cache line: lanes poll one while others write the next.
 SEMAPHORE_STRIDE = 64
 # The number of counters of each GPU in a program of several ranks. The index of a counter on the

@@ -36,6 +36,8 @@ class Names(NamedTuple):
 
     Attributes:
         allocate: allocates memory of the device.
+        allocate_coherent: allocates memory of the device that the host may read and write while a
+            kernel uses it; takes `coherent_flags`, too.
         free: frees memory of the device.
         allocate_host: allocates pinned memory of the host.
         free_host: frees pinned memory of the host.
@@ -59,6 +61,7 @@ class Names(NamedTuple):
     """
 
     allocate: str
+    allocate_coherent: str
     free: str
     allocate_host: str
     free_host: str
@@ -113,6 +116,7 @@ class GpuApi(ABC):
         device_type: DLPack's type of the device.
         warp_size: the number of threads of a warp.
         host_flags: the flags of pinned memory of the host that the device can address.
+        coherent_flags: further arguments of `names.allocate_coherent`.
         default_stream: the handle of the default stream, with which blocking streams synchronise.
     """
 
@@ -120,6 +124,7 @@ class GpuApi(ABC):
     device_type: int
     warp_size: int
     host_flags: int
+    coherent_flags: tuple[int, ...] = ()
     default_stream: int
 
     def __init__(self, driver: Any, ordinal: int) -> None:

@@ -117,11 +117,17 @@ class GpuDriver:
         zeroed: bool = True,
         lasting: bool = False,
         rank: int = 0,
+        coherent: bool = False,
     ) -> DeviceMemory:
-        """See :meth:`Driver.allocate`: every allocation is aligned to 256 bytes."""
+        """See :meth:`Driver.allocate`: every allocation is aligned to 256 bytes.
+
+        `coherent` is that of :class:`DeviceMemory`.
+        """
         del alignment, rank
         # Lasting memory is allocated in runs, which the thread of a limit would slow down.
-        memory = DeviceMemory(self._api, self._side, nbytes, zeroed, limited=not lasting)
+        memory = DeviceMemory(
+            self._api, self._side, nbytes, zeroed, limited=not lasting, coherent=coherent
+        )
         if not lasting:
             self._handed_out.add(memory)
         return memory

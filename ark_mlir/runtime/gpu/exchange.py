@@ -60,6 +60,8 @@ class GpuExchange:
 
     def __init__(self, driver: GpuDriver, eager: bool) -> None:
         self._driver = driver
+        # Arrays are copied while a resident kernel runs.
+        self._coherent = eager
         manifest = driver.bundle.manifest
         self._inputs = [_Input(buffer, driver) for buffer in manifest.inputs]
         self._outputs = [_Output(buffer, driver) for buffer in manifest.outputs]
@@ -73,7 +75,9 @@ class GpuExchange:
         use."""
         if item.memory is None:
             buffer = item.buffer
-            item.memory = self._driver.allocate(buffer.bytes, buffer.alignment, zeroed=False)
+            item.memory = self._driver.allocate(
+                buffer.bytes, buffer.alignment, zeroed=False, coherent=self._coherent
+            )
         return item.memory
 
     def bring(self, arrays: Mapping[str, Array], results: Results, where: RunStream) -> Slots:

@@ -102,7 +102,7 @@ class GpuKernel:
             words = np.array(shared.begun, np.uint64)
             self._begun = self.memory(words.nbytes)
             self._begun.upload(words)
-        self.trace = self.memory(16 * len(instructions) * manifest.traced)
+        self.trace = self.memory(16 * len(instructions) * manifest.traced, coherent=True)
 
     def _table(self, name: str) -> memoryview | bytes:
         """The bytes of a table as the kernel reads it."""
@@ -113,9 +113,9 @@ class GpuKernel:
             return lanes.tobytes()
         return self.bundle.sections[name]
 
-    def memory(self, nbytes: int) -> DeviceMemory:
-        """Allocates device memory that is freed with the kernel."""
-        memory = DeviceMemory(self.api, self._stream, nbytes)
+    def memory(self, nbytes: int, coherent: bool = False) -> DeviceMemory:
+        """Allocates device memory that is freed with the kernel; see :class:`DeviceMemory`."""
+        memory = DeviceMemory(self.api, self._stream, nbytes, coherent=coherent)
         self._resources.callback(memory.free)
         return memory
 

@@ -47,6 +47,7 @@ class DeviceMemory(DeviceBytes):
         zeroed: sets every byte to zero, for which a large block needs an SM; otherwise the contents
             are undefined.
         limited: True if the allocation has a time limit, which costs a thread.
+        coherent: True if the host reads or writes the memory while a kernel uses it.
 
     Raises BusyError if other work on the GPU makes the allocation exceed its limit.
     """
@@ -58,15 +59,19 @@ class DeviceMemory(DeviceBytes):
         nbytes: int,
         zeroed: bool = True,
         limited: bool = True,
+        coherent: bool = False,
     ) -> None:
         self._stream = stream
         api.enter()
         # A block without bytes has an address, too.
         size = max(nbytes, 1)
+        name, flags = api.names.allocate, ()
+        if coherent:
+            name, flags = api.names.allocate_coherent, api.coherent_flags
         if limited:
-            pointer = api.take(api.names.allocate, api.names.free, size)
+            pointer = api.take(name, api.names.free, size, *flags)
         else:
-            pointer = api.call(api.names.allocate, size)
+            pointer = api.call(name, size, *flags)
         super().__init__(api, int(pointer), nbytes)
         self._free = api.own(self, api.names.free, pointer)
         if not zeroed:

@@ -110,7 +110,7 @@ class LaunchRecord:
         self.layout = layout
         self.host = PinnedMemory(api, layout.nbytes)
         try:
-            self.device = DeviceMemory(api, stream, layout.nbytes)
+            self.device = DeviceMemory(api, stream, layout.nbytes, coherent=True)
         except BaseException:
             self.host.free()
             raise

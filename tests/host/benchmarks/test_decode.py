@@ -123,7 +123,7 @@ def test_bytes_are_those_of_the_records(parts: Any, name: str, size: float) -> N
 def test_a_clock_of_events_measures_the_kernel(parts: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The events surround only the launch, on its stream."""
     decode, _, _ = parts
-    from ark_mlir.testing.fake_cuda import FakeCuda, fake_executable
+    from ark_mlir.testing.fake_gpu import FakeCuda, fake_executable
     from ark_mlir.testing.toy import add_program, compile_kernel
 
     cuda = FakeCuda()

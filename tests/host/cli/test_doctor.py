@@ -14,7 +14,7 @@ from ark_mlir.cli import doctor, env, readiness
 from ark_mlir.cli.readiness import Readiness
 from ark_mlir.errors import UnsupportedError
 from ark_mlir.runtime.cuda.survey import kernel_driver, survey
-from ark_mlir.testing.fake_cuda import FakeCuda
+from ark_mlir.testing.fake_gpu import FakeCuda
 
 Ark = Callable[..., Any]
 

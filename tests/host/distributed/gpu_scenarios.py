@@ -26,7 +26,7 @@ from ark_mlir.runtime.cuda import api as cuda_api
 from ark_mlir.runtime.gpu import driver as gpu_driver
 from ark_mlir.runtime.gpu import queue as gpu_queue
 from ark_mlir.testing import toy
-from ark_mlir.testing.fake_cuda import FakeCuda
+from ark_mlir.testing.fake_gpu import FakeCuda
 from ark_mlir.testing.toy import ToyProgram, compile_kernel, ring_program
 
 FOREVER = 1 << 31

@@ -9,7 +9,7 @@ import pytest
 from ark_mlir.cli import env
 from ark_mlir.distributed.gpu_memory import find_sharing
 from ark_mlir.runtime.cuda import api as cuda_api
-from ark_mlir.testing.fake_cuda import FakeCuda
+from ark_mlir.testing.fake_gpu import FakeCuda
 
 LEGACY = "legacy CUDA IPC, since file descriptors of memory are refused"
 

@@ -15,7 +15,7 @@ from torch_on_fake_gpu import make_cuda, on_gpu, torch
 import ark_mlir as ark
 from ark_mlir.runtime.cuda.api import CudaApi
 from ark_mlir.runtime.gpu.driver import GpuDriver
-from ark_mlir.testing.fake_cuda import FakeCuda
+from ark_mlir.testing.fake_gpu import FakeCuda
 from ark_mlir.testing.toy import add_program, compile_kernel
 
 HOST, GPU0, GPU1 = (torch.device(name) for name in ("cpu", "cuda:0", "cuda:1"))

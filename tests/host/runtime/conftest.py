@@ -17,7 +17,7 @@ from internals import driver_of, kernel_of, run_of
 from ark_mlir.runtime import Executable
 from ark_mlir.runtime.cpu import driver as cpu
 from ark_mlir.runtime.gpu import queue as gpu_queue
-from ark_mlir.testing.fake_cuda import FakeCuda
+from ark_mlir.testing.fake_gpu import FakeCuda
 from ark_mlir.testing.toy import (
     ToyProgram,
     add_program,

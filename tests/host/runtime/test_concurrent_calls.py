@@ -17,7 +17,7 @@ from internals import runner_of
 
 import ark_mlir as ark
 from ark_mlir.runtime import Executable
-from ark_mlir.testing.fake_cuda import FakeCuda, OnDevice, fake_executable
+from ark_mlir.testing.fake_gpu import FakeCuda, OnDevice, fake_executable
 from ark_mlir.testing.toy import ToyProgram, add_program, counting_program
 
 Array = np.ndarray[Any, Any]

@@ -20,7 +20,7 @@ from internals import driver_of, runner_of, storage_of
 import ark_mlir as ark
 from ark_mlir.runtime import Executable
 from ark_mlir.runtime.arrays.dlpack import describe_dlpack
-from ark_mlir.testing.fake_cuda import FakeCuda, OnDevice, fake_executable
+from ark_mlir.testing.fake_gpu import FakeCuda, OnDevice, fake_executable
 from ark_mlir.testing.toy import ToyProgram, add_program, compile_kernel, counting_program
 
 Array = np.ndarray[Any, Any]
@@ -277,7 +277,7 @@ import atexit
 atexit.register(lambda: print(cuda.held, cuda.running))
 import sys, threading, time
 import numpy as np
-from ark_mlir.testing.fake_cuda import FakeCuda, OnDevice, fake_executable
+from ark_mlir.testing.fake_gpu import FakeCuda, OnDevice, fake_executable
 from ark_mlir.testing.toy import *
 cuda, x = FakeCuda(), np.ones((8, 16), np.float32)
 kernel = compile_kernel()

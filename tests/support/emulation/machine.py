@@ -9,7 +9,7 @@ import weakref
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ark_mlir.testing.fake_cuda import FakeCuda, Operation
+from ark_mlir.testing.fake_gpu import FakeCuda, Operation
 
 from .lower import Site
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ark_mlir.runtime.cpu.image import Image
-    from ark_mlir.testing.fake_cuda.devices import Device
-    from ark_mlir.testing.fake_cuda.memory import Block
+    from ark_mlir.testing.fake_gpu.devices import Device
+    from ark_mlir.testing.fake_gpu.memory import Block
 
 _INVALID_VALUE = 1
 # Fills memory that was freed or not yet written.

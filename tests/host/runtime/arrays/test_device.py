@@ -18,7 +18,7 @@ import ark_mlir as ark
 from ark_mlir import dtypes
 from ark_mlir.runtime import Executable
 from ark_mlir.runtime.arrays.dlpack import DeviceExporter, Exporter
-from ark_mlir.testing.fake_cuda import FakeCuda, fake_executable
+from ark_mlir.testing.fake_gpu import FakeCuda, fake_executable
 from ark_mlir.testing.toy import ToyProgram, add_program, run
 
 Array = np.ndarray[Any, Any]

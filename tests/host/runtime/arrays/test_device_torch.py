@@ -16,7 +16,7 @@ import ark_mlir as ark
 from ark_mlir.runtime import Executable
 from ark_mlir.runtime.cuda.api import CudaApi
 from ark_mlir.runtime.gpu.driver import GpuDriver
-from ark_mlir.testing.fake_cuda import FakeCuda
+from ark_mlir.testing.fake_gpu import FakeCuda
 from ark_mlir.testing.toy import add_program
 
 Array = np.ndarray[Any, Any]

@@ -17,7 +17,7 @@ from ark_mlir.bundle import Bundle
 from ark_mlir.runtime import Executable
 from ark_mlir.runtime.arrays.dlpack import Exporter
 from ark_mlir.runtime.arrays.overlaps import Span, Spans, find_overlap
-from ark_mlir.testing.fake_cuda import FakeCuda, fake_executable
+from ark_mlir.testing.fake_gpu import FakeCuda, fake_executable
 from ark_mlir.testing.toy import ToyProgram, ring_program, run
 
 Array = np.ndarray[Any, Any]

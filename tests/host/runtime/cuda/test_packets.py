@@ -12,7 +12,7 @@ from internals import driver_of, kernel_of
 import ark_mlir as ark
 from ark_mlir.runtime import Executable
 from ark_mlir.runtime.drivers.abi import SEMAPHORE_STRIDE
-from ark_mlir.testing.fake_cuda import FakeCuda, fake_executable
+from ark_mlir.testing.fake_gpu import FakeCuda, fake_executable
 from ark_mlir.testing.toy import ToyProgram, run, signal
 
 BYTES = 128

@@ -16,7 +16,7 @@ import ark_mlir as ark
 from ark_mlir.bundle import Bundle
 from ark_mlir.runtime.cuda import api as cuda_api
 from ark_mlir.runtime.ranks.world import make_executable
-from ark_mlir.testing.fake_cuda import FakeCuda, fake_world
+from ark_mlir.testing.fake_gpu import FakeCuda, fake_world
 from ark_mlir.testing.toy import add_program, ring_program
 
 Array = np.ndarray[Any, Any]

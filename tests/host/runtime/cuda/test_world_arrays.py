@@ -16,7 +16,7 @@ from ark_mlir.bundle import Bundle
 from ark_mlir.runtime.arrays import streams as array_streams
 from ark_mlir.runtime.cuda.api import CudaApi
 from ark_mlir.runtime.gpu.driver import GpuDriver
-from ark_mlir.testing.fake_cuda import FakeCuda, OnDevice, fake_world
+from ark_mlir.testing.fake_gpu import FakeCuda, OnDevice, fake_world
 from ark_mlir.testing.toy import ring_program
 
 Array = np.ndarray[Any, Any]

@@ -16,7 +16,7 @@ from ring_worlds import PAGE, bound_world, check_run, inputs
 
 import ark_mlir as ark
 from ark_mlir.runtime.gpu import driver as gpu_driver
-from ark_mlir.testing.fake_cuda import FakeCuda, fake_world
+from ark_mlir.testing.fake_gpu import FakeCuda, fake_world
 from ark_mlir.testing.toy import ToyProgram, barrier, run, signal, wait
 
 

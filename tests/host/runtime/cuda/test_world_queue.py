@@ -15,7 +15,7 @@ from ring_worlds import bound_world, check_run, inputs
 import ark_mlir as ark
 from ark_mlir.runtime.drivers import abi
 from ark_mlir.runtime.gpu import queue as gpu_queue
-from ark_mlir.testing.fake_cuda import FakeCuda
+from ark_mlir.testing.fake_gpu import FakeCuda
 
 FIVE = gpu_queue._LIMIT_FACTOR  # before any test changes it
 NEVER = 20.0  # longer than any timeout, but finite, so that a wrong test ends and fails

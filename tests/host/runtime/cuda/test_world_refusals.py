@@ -12,7 +12,7 @@ import pytest
 from ring_worlds import PAGE, bound_world, check_run
 
 import ark_mlir as ark
-from ark_mlir.testing.fake_cuda import FakeCuda
+from ark_mlir.testing.fake_gpu import FakeCuda
 
 ONE_GPU = ("compile with devices=[0] to run all ranks on one GPU",)
 

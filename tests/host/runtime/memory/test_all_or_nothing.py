@@ -15,7 +15,7 @@ import ark_mlir as ark
 from ark_mlir.runtime import Executable
 from ark_mlir.runtime.cpu.driver import CpuDriver
 from ark_mlir.runtime.cpu.kernel import HostMemory
-from ark_mlir.testing.fake_cuda import FakeCuda, fake_executable
+from ark_mlir.testing.fake_gpu import FakeCuda, fake_executable
 from ark_mlir.testing.toy import ToyProgram, run
 
 Array = np.ndarray[Any, Any]

@@ -15,7 +15,7 @@ from internals import driver_of, storage_of
 
 import ark_mlir as ark
 from ark_mlir.runtime import Executable
-from ark_mlir.testing.fake_cuda import FakeCuda, fake_executable
+from ark_mlir.testing.fake_gpu import FakeCuda, fake_executable
 from ark_mlir.testing.toy import ToyProgram, counting_program, run, signal, wait
 
 Make = Callable[..., Executable]

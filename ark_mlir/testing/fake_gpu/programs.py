@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,12 +10,16 @@ import numpy as np
 from ...bundle import Bundle
 from ...runtime import Executable
 from ...runtime.arrays.dlpack import Exporter
+from ...runtime.arrays.streams import CUDA
 from ...runtime.cuda.api import CudaApi
 from ...runtime.cuda.world import CudaWorldDriver
+from ...runtime.gpu.api import GpuApi
 from ...runtime.gpu.driver import GpuDriver
+from ...runtime.hip.api import HipApi
 from ...runtime.ranks.world import World
 from ..toy import ToyProgram
-from .driver import FakeCuda
+from .cuda import FakeCuda
+from .hip import FakeHip
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,7 +31,10 @@ class OnDevice:
     Attributes:
         array: the copy.
         streams: the argument `stream` of each call of ``__dlpack__``.
+        device_type: DLPack's type of the device; tests may set it for all arrays.
     """
+
+    device_type = CUDA
 
     def __init__(self, array: NDArray[Any], ordinal: int = 0) -> None:
         block = np.zeros(array.nbytes + 256, np.uint8)
@@ -42,11 +49,21 @@ class OnDevice:
         return Exporter(self.array).__dlpack__(**arguments)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return 2, self._ordinal
+        return self.device_type, self._ordinal
+
+
+def fake_api(cuda: FakeCuda, ordinal: int = 0) -> GpuApi:
+    """Returns the API of a vendor on a GPU of a stand-in."""
+    return HipApi(cuda, ordinal) if isinstance(cuda, FakeHip) else CudaApi(cuda, ordinal)
 
 
 def fake_executable(
-    cuda: FakeCuda, kernel: bytes, program: ToyProgram, alignment: int = 16, **options: Any
+    cuda: FakeCuda,
+    kernel: bytes,
+    program: ToyProgram,
+    alignment: int = 16,
+    target: Mapping[str, object] | None = None,
+    **options: Any,
 ) -> Executable:
     """Returns a toy program that runs on a stand-in for a GPU.
 
@@ -55,14 +72,16 @@ def fake_executable(
         kernel: the kernel of :func:`~ark_mlir.testing.toy.compile_kernel`.
         program: the program.
         alignment: the alignment of every buffer in bytes.
+        target: fields of the target that differ from those of the stand-in.
         options: options of :meth:`~ark_mlir.testing.toy.ToyProgram.parts`.
     """
     manifest, sections = program.parts(kernel, **options)
-    manifest["target"].update(backend="cuda", arch="sm_90a", warps=16, shared_memory=1024)
+    fields = {"backend": cuda.backend, "arch": cuda.arch, "warps": 16, "shared_memory": 1024}
+    manifest["target"].update({**fields, **(target or {})})
     manifest["options"]["clears_queued"] = True
     for buffer in manifest["buffers"]:
         buffer["alignment"] = alignment
-    drivers = {"cuda": lambda: GpuDriver(CudaApi(cuda))}
+    drivers = {cuda.backend: lambda: GpuDriver(fake_api(cuda))}
     return Executable.from_parts(manifest, sections, drivers)
 
 

@@ -6,11 +6,12 @@ import ctypes
 import gc
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
+from ...runtime.arrays.streams import CUDA
 from ...runtime.cpu.image import Image
 from ...runtime.drivers.abi import ArkContext
 from .accesses import find_foreign
@@ -68,15 +69,23 @@ class FakeCuda(VirtualMemoryFunctions, CopyFunctions):
             kernels of this driver occupy all SMs.
         foreign: names of functions that wait for a foreign kernel on a non-blocking stream, while
             launches do not wait: all of :data:`WAITS_FOR_ALL`, or some of them.
-        busy: the number of SMs that foreign kernels occupy, which only a launch discovers.
+        busy: the number of SMs that foreign kernels occupy, which only a launch discovers. They
+            delay CTAs of a launch that is not cooperative.
         crashes: True if the next kernel fails. Every later call on its device then fails, too, and
             no handle is released before the context.
         assembles: the image that the driver returns for any PTX; None refuses PTX.
         mps: True if kernels of several processes run on a GPU at the same time.
         calls: names of the calls so far.
+        operations: the same calls, under the names of CUDA for both vendors.
         launched: the streams of the launches so far.
         foreign_accesses: accesses of kernels to memory that their GPU cannot access.
     """
+
+    # DLPack's type, the target of the programs that run on it, bytes of shared memory of a CTA.
+    device_type = CUDA
+    backend = "cuda"
+    arch = "sm_90a"
+    shared_memory = 232448
 
     CUdevice_attribute = Attribute
     CUfunction_attribute = SimpleNamespace(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES=8)
@@ -117,6 +126,7 @@ class FakeCuda(VirtualMemoryFunctions, CopyFunctions):
         self.foreign: frozenset[str] = frozenset()
         self.crashes = False
         self.calls: list[str] = []
+        self.operations: list[str] = []
         self.launched: list[int] = []
         self.foreign_accesses: list[str] = []
         self._contexts = Contexts(self.devices)
@@ -159,6 +169,14 @@ class FakeCuda(VirtualMemoryFunctions, CopyFunctions):
         for device in self.devices:
             device.memory = nbytes
 
+    def pattern(self, operation: str) -> str:
+        """Returns a regular expression for the vendor's names of a function of CUDA."""
+        return operation
+
+    def error(self, name: str = "") -> str:
+        """Returns the vendor's name of an error, such as ``OUT_OF_MEMORY``, or their prefix."""
+        return f"CUDA_ERROR_{name}"
+
     def new_stream(self) -> int:
         """Returns a stream that belongs to the caller, which `held` does not count."""
         return self._new_stream(self._current())
@@ -167,11 +185,15 @@ class FakeCuda(VirtualMemoryFunctions, CopyFunctions):
         """Queues work on a stream: a function that returns True when it is done."""
         self._stream(stream).queue.append(operation)
 
+    def advance(self) -> None:
+        """Continues the work of all streams, as every call of a function does."""
+        with self._exclusive():
+            self._advance()
+
     def synchronize(self, stream: int) -> None:
         """Waits for all work of a stream."""
         while self._cuStreamSynchronize(stream) is AGAIN:
-            with self._exclusive():
-                self._advance()
+            self.advance()
             time.sleep(0)
 
     # -- calls -------------------------------------------------------------------------------
@@ -179,12 +201,16 @@ class FakeCuda(VirtualMemoryFunctions, CopyFunctions):
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("cu"):
             raise AttributeError(name)
+        return self._make_call(name, name)
+
+    def _make_call(self, name: str, shown: str) -> Callable[..., tuple[Any, ...]]:
+        """Returns a function of the driver, which `calls` has under the name `shown`."""
         function = getattr(self, f"_{name}", self._succeed)
 
         def call(*arguments: Any) -> tuple[Any, ...]:
             with self._exclusive():
                 self._advance()
-                code = self._refuse(name, arguments)
+                code = self._refuse(name, shown, arguments)
             if code:
                 return (code, None)
             while True:
@@ -212,7 +238,7 @@ class FakeCuda(VirtualMemoryFunctions, CopyFunctions):
                 if collects:
                     gc.enable()
 
-    def _refuse(self, name: str, arguments: tuple[Any, ...]) -> int:
+    def _refuse(self, name: str, shown: str, arguments: tuple[Any, ...]) -> int:
         """Returns the error of a call that fails before it has an effect, or zero."""
         device = self._contexts.device
         if device is None and name not in WITHOUT_CONTEXT and not self._contexts.stack:
@@ -221,7 +247,8 @@ class FakeCuda(VirtualMemoryFunctions, CopyFunctions):
         if code := self._invalidate_captures(name) or self._not_ready(name, arguments):
             return code
         if name not in RELEASE | WITHIN_RELEASES:
-            self.calls.append(name)
+            self.calls.append(shown)
+            self.operations.append(name)
             if len(self.calls) == self.fail_at:
                 return OUT_OF_MEMORY
         of_context = name not in OF_THE_PROCESS | OF_THE_THREAD
@@ -292,7 +319,7 @@ class FakeCuda(VirtualMemoryFunctions, CopyFunctions):
             Attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: self.sms,
             Attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: self.capability[0],
             Attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: self.capability[1],
-            Attribute.CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: 232448,
+            Attribute.CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: self.shared_memory,
             Attribute.CU_DEVICE_ATTRIBUTE_MPS_ENABLED: int(self.mps),
         }[key]
 
@@ -325,6 +352,9 @@ class FakeCuda(VirtualMemoryFunctions, CopyFunctions):
 
     def _cuCtxSetCurrent(self, context: object) -> None:
         self._contexts.stack[-1:] = [context]
+
+    def _cuCtxGetDevice(self) -> int:
+        return self._current().ordinal
 
     def _cuCtxPushCurrent(self, context: object) -> None:
         self._contexts.stack.append(context)
@@ -372,25 +402,31 @@ class FakeCuda(VirtualMemoryFunctions, CopyFunctions):
             return (INVALID_VALUE,)
         if config.gridDimX > self.sms - self.busy:
             return (TOO_MANY_CTAS,)
+        return self._start(function, config.gridDimX, config.hStream, parameters, together=True)
+
+    def _start(
+        self, function: Any, lanes: int, stream: int, parameters: int, together: bool
+    ) -> tuple[int]:
         device = self._current()
-        if not (device is self._stream(config.hStream).device is function.device):
+        if not (device is self._stream(stream).device is function.device):
             return (INVALID_HANDLE,)
         if self.crashes:
             self.crashes, device.broken = False, True
             return (0,)
-        self.launched.append(config.hStream)
+        self.launched.append(stream)
         # The driver reads the parameters during the call: an array of addresses, here of one.
         argument = ctypes.c_uint64.from_address(parameters).value
         context = ctypes.c_uint64.from_address(argument).value
-        return self._give(
-            config.hStream, lambda: self._launch(device, config.gridDimX, function, context)
-        )
+        return self._give(stream, lambda: self._launch(device, lanes, function, context, together))
 
     def _all_sms_taken(self, device: Device) -> bool:
         return device.occupied or device.lanes >= self.sms
 
-    def _launch(self, device: Device, lanes: int, function: Any, context: int) -> Operation:
+    def _launch(
+        self, device: Device, lanes: int, function: Any, context: int, together: bool
+    ) -> Operation:
         threads: list[threading.Thread] = []
+        waiting: list[threading.Thread] = []
         device.running += 1
 
         def run_lane(lane: int) -> None:
@@ -409,10 +445,13 @@ class FakeCuda(VirtualMemoryFunctions, CopyFunctions):
                     threading.Thread(target=run_lane, args=(lane,), daemon=True)
                     for lane in range(lanes)
                 )
-                for thread in threads:
-                    thread.start()
+                waiting.extend(threads)
                 device.lanes += lanes
-            if any(thread.is_alive() for thread in threads):
+            alive = sum(thread.is_alive() for thread in threads)
+            while waiting and (together or alive < self.sms - self.busy):
+                waiting.pop(0).start()
+                alive += 1
+            if alive:
                 return False
             device.running -= 1
             device.lanes -= lanes

@@ -8,6 +8,7 @@ INVALID_VALUE = 1
 OUT_OF_MEMORY = 2
 INVALID_DEVICE = 101
 INVALID_CONTEXT = 201
+NO_BINARY_FOR_GPU = 209
 INVALID_PTX = 218
 INVALID_HANDLE = 400
 NOT_READY = 600
@@ -56,15 +57,18 @@ OF_THE_PROCESS = VIRTUAL_MEMORY | {
 }  # fmt: skip
 # Functions that need no current context in the calling thread.
 WITHOUT_CONTEXT = OF_THE_PROCESS | {
-    "cuCtxPopCurrent", "cuCtxPushCurrent", "cuCtxSetCurrent", "cuDriverGetVersion",
+    "cuCtxGetDevice", "cuCtxPopCurrent", "cuCtxPushCurrent", "cuCtxSetCurrent",
+    "cuDriverGetVersion",
 }  # fmt: skip
 # Functions that change only the calling thread. They work after the loss of its context.
 OF_THE_THREAD = {
-    "cuCtxPopCurrent", "cuCtxPushCurrent", "cuCtxSetCurrent", "cuDriverGetVersion",
-    "cuThreadExchangeStreamCaptureMode",
+    "cuCtxGetDevice", "cuCtxPopCurrent", "cuCtxPushCurrent", "cuCtxSetCurrent",
+    "cuDriverGetVersion", "cuThreadExchangeStreamCaptureMode",
 }  # fmt: skip
 # Functions that ark calls to release a handle, which never fail either.
-WITHIN_RELEASES = {"cuCtxPopCurrent", "cuCtxPushCurrent", "cuThreadExchangeStreamCaptureMode"}
+WITHIN_RELEASES = {
+    "cuCtxGetDevice", "cuCtxPopCurrent", "cuCtxPushCurrent", "cuThreadExchangeStreamCaptureMode",
+}  # fmt: skip
 # While a stream is captured, these end its capture, unless the calling thread's mode is relaxed.
 UNSAFE_IN_CAPTURE = {
     "cuEventQuery", "cuMemAlloc", "cuMemFree", "cuMemFreeHost", "cuMemHostAlloc",

@@ -15,7 +15,7 @@ import pytest
 
 import ark_mlir as ark
 from ark_mlir.runtime import Executable
-from ark_mlir.testing.fake_cuda import FakeCuda, OnDevice, fake_executable
+from ark_mlir.testing.fake_gpu import FakeCuda, OnDevice, fake_executable
 from ark_mlir.testing.toy import ToyProgram, add_program, counting_program, run
 
 Array = np.ndarray[Any, Any]
@@ -137,27 +137,32 @@ SESSIONS = [binding, exporting, dropping, staying, sharing, looking, closing_in_
 
 @pytest.mark.parametrize("session", SESSIONS, ids=lambda session: session.__name__)
 def test_the_kth_call_fails(
-    kernel: bytes, session: Session, monkeypatch: pytest.MonkeyPatch
+    vendor: type[FakeCuda], kernel: bytes, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A resident kernel without rings ends after this time.
     monkeypatch.setenv("ARK_TIMEOUT", "1")
     dropped: list[str] = []
     monkeypatch.setattr("sys.unraisablehook", lambda args: dropped.append(str(args.exc_value)))
-    good = FakeCuda()
+    good = vendor()
     session(good, kernel)
     gc.collect()
     assert (good.held, good.running, dropped) == (0, 0, [])
     for k, name in enumerate(good.calls, start=1):
-        cuda = FakeCuda(fail_at=k)
-        with pytest.raises((ark.DeviceError, ark.UnsupportedError), match=f"{name} failed: CUDA_"):
+        cuda = vendor(fail_at=k)
+        with pytest.raises(
+            (ark.DeviceError, ark.UnsupportedError), match=f"{name} failed: {cuda.error()}"
+        ):
             collected(session, cuda, kernel, dropped)
         if cuda.held:
             gc.collect()
         assert (cuda.held, cuda.running) == (0, 0), (k, name)
 
 
+# After a fault, HIP has no context that a process could release.
+@pytest.mark.parametrize("vendor", [FakeCuda], ids=["cuda"])
 @pytest.mark.parametrize("session", SESSIONS, ids=lambda session: session.__name__)
 def test_the_context_is_lost_at_the_kth_call(
+    vendor: type[FakeCuda],
     kernel: bytes,
     session: Session,
     monkeypatch: pytest.MonkeyPatch,
@@ -167,20 +172,20 @@ def test_the_context_is_lost_at_the_kth_call(
     monkeypatch.setenv("ARK_TIMEOUT", "1")
     # Errors in finalizers go to `sys.unraisablehook`.
     monkeypatch.setattr("sys.unraisablehook", lambda args: None)
-    good = FakeCuda()
+    good = vendor()
     session(good, kernel)
-    launches = good.calls.count("cuLaunchKernelEx")
+    launches = good.operations.count("cuLaunchKernelEx")
     for launch in range(launches):
-        cuda = FakeCuda()
+        cuda = vendor()
         seen = [0]
 
         def crash(*arguments: Any, cuda: Any = cuda, seen: Any = seen, at: int = launch) -> Any:
             cuda.crashes = seen[0] == at
             seen[0] += 1
-            return FakeCuda._cuLaunchKernelEx(cuda, *arguments)
+            return type(cuda)._cuLaunchKernelEx(cuda, *arguments)
 
         monkeypatch.setattr(cuda, "_cuLaunchKernelEx", crash)
-        with pytest.raises(ark.DeviceError, match="CUDA_ERROR_ILLEGAL_ADDRESS"):
+        with pytest.raises(ark.DeviceError, match=cuda.error("ILLEGAL_ADDRESS")):
             collected(session, cuda, kernel)
         gc.collect()
         assert cuda.held == 0
@@ -190,19 +195,19 @@ def test_the_context_is_lost_at_the_kth_call(
 
 
 def test_outputs_of_a_kernel_that_stays_need_no_sm(
-    kernel: bytes, monkeypatch: pytest.MonkeyPatch
+    vendor: type[FakeCuda], kernel: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A memset would wait for the end of a resident kernel that occupies all SMs, so that each
     run would launch it again."""
     monkeypatch.setenv("ARK_TIMEOUT", "5")
     array = np.arange(ROWS * 16, dtype=np.float32).reshape(ROWS, 16)
-    cuda = FakeCuda(sms=1)
+    cuda = vendor(sms=1)
     with copying(cuda, kernel) as executable, executable.resident() as resident:
         # The memory of outputs is not freed within the block, since that waits for the kernel.
         outputs = [resident.run(x=OnDevice(array))["y"]]
         before = len(cuda.calls)
         outputs += [resident.run(x=OnDevice(scale * array))["y"] for scale in range(5)]
-        assert "cuMemsetD8Async" not in cuda.calls[before:]
+        assert "cuMemsetD8Async" not in cuda.operations[before:]
         assert len(cuda.launched) == 1
     for scale in (4, 3, 2, 1, 0, 1):
         np.testing.assert_array_equal(read(outputs.pop()), scale * array)

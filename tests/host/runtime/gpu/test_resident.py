@@ -13,7 +13,7 @@ from internals import driver_of, kernel_of
 import ark_mlir as ark
 from ark_mlir.runtime import Executable
 from ark_mlir.runtime.diagnosis.trace import read_trace
-from ark_mlir.testing.fake_cuda import FakeCuda, fake_executable
+from ark_mlir.testing.fake_gpu import FakeCuda, fake_executable
 from ark_mlir.testing.toy import (
     ToyProgram,
     add_program,
@@ -61,7 +61,7 @@ def test_driver_calls_of_a_run_of_a_resident_kernel(
         resident.run(x=x)
         before = len(cuda.calls)
         resident.run(x=x)
-        asked = [name for name in cuda.calls[before:] if name != "cuCtxSetCurrent"]
+        asked = [name for name in cuda.operations[before:] if name != "cuCtxSetCurrent"]
     assert asked == [
         "cuMemcpyHtoDAsync", "cuEventRecord", "cuEventQuery",
         "cuMemcpyDtoHAsync", "cuEventRecord", "cuEventQuery",
@@ -161,11 +161,11 @@ def test_large_arrays(cuda: FakeCuda, kernel: bytes) -> None:
     program.lane(0, [run(program.task("copy", rows, [(y, 0), (x, 0)]), 0, rows)])
     with fake_executable(cuda, kernel, program) as executable, executable.resident() as resident:
         resident.run(x=np.zeros((rows, 16), np.float32))
-        allocations = cuda.calls.count("cuMemAlloc")
+        allocations = cuda.operations.count("cuMemAlloc")
         for seed in range(3):
             array = np.random.default_rng(seed).standard_normal((rows, 16)).astype(np.float32)
             np.testing.assert_array_equal(resident.run(x=array)["y"], array)
-        assert cuda.calls.count("cuMemAlloc") == allocations
+        assert cuda.operations.count("cuMemAlloc") == allocations
 
 
 def test_closing_in_the_block(exe: Executable, cuda: FakeCuda, x: Array) -> None:
@@ -202,9 +202,9 @@ def test_ctrl_c_in_a_run(
         assert executable.states["n"] == 2
 
 
-def test_runs_after_a_block_that_failed(kernel: bytes, x: Array) -> None:
+def test_runs_after_a_block_that_failed(vendor: type[FakeCuda], kernel: bytes, x: Array) -> None:
     """After a failure of any call from the first ring to the block's end, launches work again."""
-    cuda = FakeCuda()
+    cuda = vendor()
     with (
         ark.knobs.scope(ARK_TIMEOUT="1"),
         fake_executable(cuda, kernel, add_program()) as executable,
@@ -227,7 +227,7 @@ def test_runs_after_a_block_that_failed(kernel: bytes, x: Array) -> None:
     assert (cuda.held, cuda.running) == (0, 0)
 
 
-def test_the_kth_call_fails(kernel: bytes, x: Array) -> None:
+def test_the_kth_call_fails(vendor: type[FakeCuda], kernel: bytes, x: Array) -> None:
     """The k-th call fails, for every k until the block's end: a typed error, no handle leaks."""
 
     def session(cuda: FakeCuda) -> None:
@@ -237,14 +237,16 @@ def test_the_kth_call_fails(kernel: bytes, x: Array) -> None:
                 resident.run(x=x)
                 resident.run(x=x)
 
-    good = FakeCuda()
+    good = vendor()
     session(good)
     assert good.held == 0
     for k, name in enumerate(good.calls, start=1):
-        cuda = FakeCuda(fail_at=k)
+        cuda = vendor(fail_at=k)
         with (
             ark.knobs.scope(ARK_TIMEOUT="1"),
-            pytest.raises((ark.DeviceError, ark.UnsupportedError), match=f"{name} failed: CUDA_"),
+            pytest.raises(
+                (ark.DeviceError, ark.UnsupportedError), match=f"{name} failed: {cuda.error()}"
+            ),
         ):
             session(cuda)
         assert (cuda.held, cuda.running) == (0, 0), name

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ark_mlir.testing.fake_cuda import FakeCuda
+from ark_mlir.testing.fake_gpu import FakeCuda
 
 PAGE = 2 << 20
 INVALID_VALUE, OUT_OF_MEMORY, INVALID_DEVICE = 1, 2, 101

@@ -13,6 +13,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -20,12 +21,11 @@ from internals import driver_of, storage_of
 
 import ark_mlir as ark
 from ark_mlir.runtime import Executable
-from ark_mlir.runtime.cuda.api import CudaApi
 from ark_mlir.runtime.gpu import driver as gpu_driver
 from ark_mlir.runtime.gpu import queue as gpu_queue
 from ark_mlir.runtime.gpu.driver import GpuDriver
 from ark_mlir.runtime.gpu.queue import QueueWatch
-from ark_mlir.testing.fake_cuda import FakeCuda, OnDevice, fake_executable
+from ark_mlir.testing.fake_gpu import FakeCuda, OnDevice, fake_api, fake_executable
 from ark_mlir.testing.toy import ToyProgram, add_program, counting_program, run
 
 Array = np.ndarray[Any, Any]
@@ -53,6 +53,16 @@ def occupied(cuda: FakeCuda, seconds: float = NEVER) -> Generator[None]:
     finally:
         timer.cancel()
         end()
+
+
+@contextmanager
+def refused(cuda: FakeCuda) -> Generator[None]:
+    """Launches fail in the block, and the block raises the error."""
+    with (
+        mock.patch.object(cuda, "_cuLaunchKernelEx", return_value=(1,)),
+        pytest.raises(ark.DeviceError, match=cuda.error("INVALID_VALUE")),
+    ):
+        yield
 
 
 @pytest.fixture(autouse=True)
@@ -149,10 +159,8 @@ def test_another_executable_of_the_process(
 def test_counters_are_zeroed_in_the_queue(exe: Executable, cuda: FakeCuda, x: Array) -> None:
     """The memset after a failed run waits for an SM, too, which must not hide the queued launch."""
     exe.run(x=x)
-    cuda.busy = cuda.sms
-    with pytest.raises(ark.DeviceError, match="TOO_LARGE"):
+    with refused(cuda):
         exe.run(x=x)
-    cuda.busy = 0
     with occupied(cuda), pytest.raises(ark.BusyError):
         exe.run(x=x)
     np.testing.assert_array_equal(exe.run(x=x)["y"], x.ravel() + W + 0.5)
@@ -178,10 +186,8 @@ def test_a_launch_that_failed_is_not_taken_for_a_queued_one(
 ) -> None:
     """The launch record was copied to the device, but the launch failed."""
     stream = cuda.new_stream()
-    cuda.busy = cuda.sms
-    with pytest.raises(ark.DeviceError, match="TOO_LARGE"):
+    with refused(cuda):
         exe.run(x=x, stream=stream)
-    cuda.busy = 0
     end = time.monotonic() + 0.8
     cuda.delay(stream, lambda: time.monotonic() > end)
     np.testing.assert_array_equal(exe.run(x=x, stream=stream)["y"], x.ravel() + W + 0.5)
@@ -291,8 +297,8 @@ def test_a_kernel_that_has_begun_has_no_limit(cuda: FakeCuda, kernel: bytes) -> 
 def test_a_bundle_that_does_not_report_its_start(cuda: FakeCuda, kernel: bytes, x: Array) -> None:
     """Old kernels do not clear the word `queued`, and would seem to be queued while they run."""
     manifest, sections = add_program().parts(kernel)
-    manifest["target"].update(backend="cuda", arch="sm_90a", warps=16, shared_memory=1024)
-    drivers = {"cuda": lambda: GpuDriver(CudaApi(cuda))}
+    manifest["target"].update(backend=cuda.backend, arch=cuda.arch, warps=16, shared_memory=1024)
+    drivers = {cuda.backend: lambda: GpuDriver(fake_api(cuda))}
     with Executable.from_parts(manifest, sections, drivers) as executable:
         executable.bind({"w": W})
         with occupied(cuda, 1):
@@ -307,7 +313,7 @@ def test_a_run_that_begins_when_it_is_abandoned(counter: Executable, cuda: FakeC
     def begins_before() -> None:
         cuda.occupied = False
         while cuda.running:
-            cuda.cuCtxSetCurrent(1)
+            cuda.advance()
         abort()
 
     driver.record.abort = begins_before
@@ -470,13 +476,15 @@ def test_closing_while_a_kernel_does_not_end(
     assert (cuda.held, cuda.running) == (0, 0)
 
 
-def test_the_kth_call_fails(kernel: bytes, x: Array, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_kth_call_fails(
+    vendor: type[FakeCuda], kernel: bytes, x: Array, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The k-th call after the cancelled run fails, for every k: a typed error, then a good run."""
     monkeypatch.setattr(gpu_queue, "_POLLS", 3)
     k, left = 0, True
     while left:
         k += 1
-        cuda = FakeCuda()
+        cuda = vendor()
         with fake_executable(cuda, kernel, add_program()) as executable:
             executable.bind({"w": W}).run(x=x)
             with occupied(cuda), monkeypatch.context() as patch:

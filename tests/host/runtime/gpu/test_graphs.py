@@ -10,9 +10,8 @@ import pytest
 
 import ark_mlir as ark
 from ark_mlir.runtime import Executable
-from ark_mlir.runtime.cuda.api import CudaApi
 from ark_mlir.runtime.gpu.driver import GpuDriver
-from ark_mlir.testing.fake_cuda import FakeCuda, OnDevice, fake_executable
+from ark_mlir.testing.fake_gpu import FakeCuda, OnDevice, fake_api, fake_executable
 from ark_mlir.testing.toy import (
     ToyProgram,
     add_program,
@@ -59,7 +58,7 @@ def test_nothing_is_allocated_or_waited_for_in_a_capture(
     before = len(cuda.calls)
     exe.run(x=given, out={"y": y}, stream=stream)
     cuda.end_capture(stream)
-    assert cuda.calls[before:] == [
+    assert cuda.operations[before:] == [
         "cuCtxSetCurrent", "cuStreamIsCapturing", "cuMemcpyHtoDAsync", "cuMemsetD8Async",
         "cuLaunchKernelEx",
     ]  # fmt: skip
@@ -166,8 +165,8 @@ def test_bad_data_of_a_replay_is_read_afterwards(cuda: FakeCuda, kernel: bytes) 
 
 def test_a_traced_run_cannot_be_captured(cuda: FakeCuda, kernel: bytes, x: Array) -> None:
     manifest, sections = add_program().parts(kernel, trace=True)
-    manifest["target"].update(backend="cuda", arch="sm_90a")
-    drivers = {"cuda": lambda: GpuDriver(CudaApi(cuda))}
+    manifest["target"].update(backend=cuda.backend, arch=cuda.arch)
+    drivers = {cuda.backend: lambda: GpuDriver(fake_api(cuda))}
     stream, y = cuda.new_stream(), OnDevice(np.zeros(128, np.float32))
     with Executable.from_parts(manifest, sections, drivers) as exe:
         exe.bind({"w": W})
@@ -177,7 +176,7 @@ def test_a_traced_run_cannot_be_captured(cuda: FakeCuda, kernel: bytes, x: Array
         cuda.end_capture(stream)
 
 
-def test_the_kth_call_of_a_capture_fails(kernel: bytes, x: Array) -> None:
+def test_the_kth_call_of_a_capture_fails(vendor: type[FakeCuda], kernel: bytes, x: Array) -> None:
     """The k-th call fails, for every k from load to check: a typed error, and no handle leaks."""
 
     def session(cuda: FakeCuda) -> None:
@@ -193,12 +192,14 @@ def test_the_kth_call_of_a_capture_fails(kernel: bytes, x: Array) -> None:
             exe.check(stream)
             exe.run(x=x)
 
-    good = FakeCuda()
+    good = vendor()
     session(good)
     assert good.held == 0
     for k, name in enumerate(good.calls, start=1):
-        cuda = FakeCuda(fail_at=k)
-        with pytest.raises((ark.DeviceError, ark.UnsupportedError), match=f"{name} failed: CUDA_"):
+        cuda = vendor(fail_at=k)
+        with pytest.raises(
+            (ark.DeviceError, ark.UnsupportedError), match=f"{name} failed: {cuda.error()}"
+        ):
             session(cuda)
         assert cuda.held == 0, name
 
@@ -212,5 +213,5 @@ def test_driver_calls_of_a_run(exe: Executable, cuda: FakeCuda, x: Array) -> Non
     for arguments in ({"x": x}, {"x": given, "out": {"y": y}}):
         before = len(cuda.calls)
         exe.run(**arguments)  # type: ignore[arg-type]
-        work = [name for name in cuda.calls[before:] if name != "cuCtxSetCurrent"]
+        work = [name for name in cuda.operations[before:] if name != "cuCtxSetCurrent"]
         assert work == [*expected, "cuEventQuery"]

@@ -1,0 +1,204 @@
+"""The HIP API: AMD's part of :mod:`ark_mlir.runtime.gpu.api`."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from ...errors import DeviceError, UnsupportedError
+from ...units import counted
+from ..arrays.streams import ROCM
+from ..drivers.abi import HIP_WARP_SIZE
+from ..gpu.api import GpuApi, Launcher, Names
+from .image import HipImage
+from .library import find_library
+
+if TYPE_CHECKING:
+    from ...bundle import Bundle
+
+_NULL_STREAM = 0
+_HOST_MALLOC_MAPPED = 2
+_HOST_MALLOC_COHERENT = 1 << 30
+_DEVICE_MALLOC_FINEGRAINED = 1
+_CAPTURE_MODE_RELAXED = 2
+_ROCM = "install ROCm 6.0 or later, and check that rocminfo lists the GPU"
+
+
+class HipApi(GpuApi):
+    """The HIP API on one device.
+
+    HIP has one context for each device, which nobody creates or releases.
+
+    Args:
+        library: hip-python, or a stand-in.
+        ordinal: HIP's number of the device.
+
+    Raises UnsupportedError if hip-python, ROCm or a GPU is missing.
+    """
+
+    names = Names(
+        allocate="hipMalloc",
+        allocate_coherent="hipExtMallocWithFlags",
+        free="hipFree",
+        allocate_host="hipHostMalloc",
+        free_host="hipHostFree",
+        to_device="hipMemcpyHtoDAsync",
+        to_host="hipMemcpyDtoHAsync",
+        set_bytes="hipMemsetD8Async",
+        create_stream="hipStreamCreateWithFlags",
+        destroy_stream="hipStreamDestroy",
+        query_stream="hipStreamQuery",
+        await_stream="hipStreamSynchronize",
+        follow_event="hipStreamWaitEvent",
+        is_capturing="hipStreamIsCapturing",
+        create_event="hipEventCreateWithFlags",
+        destroy_event="hipEventDestroy",
+        query_event="hipEventQuery",
+        record_event="hipEventRecord",
+        load_module="hipModuleLoadData",
+        unload_module="hipModuleUnload",
+        find_function="hipModuleGetFunction",
+        occupancy="hipModuleOccupancyMaxActiveBlocksPerMultiprocessor",
+    )
+    device_type = ROCM
+    warp_size = HIP_WARP_SIZE
+    host_flags = _HOST_MALLOC_MAPPED | _HOST_MALLOC_COHERENT
+    coherent_flags = (_DEVICE_MALLOC_FINEGRAINED,)
+    default_stream = _NULL_STREAM
+
+    def __init__(self, library: Any = None, ordinal: int = 0) -> None:
+        super().__init__(find_library() if library is None else library, ordinal)
+        try:
+            count = self._count_devices()
+        except DeviceError as error:
+            raise UnsupportedError(
+                f"a program for hip needs a GPU of AMD: {error.message}", notes=[_ROCM]
+            ) from None
+        if ordinal >= count:
+            raise UnsupportedError(
+                f"there is no GPU {ordinal}: this process sees {counted(count, 'GPU')}"
+            )
+
+    def _count_devices(self) -> int:
+        self.call("hipInit", 0)
+        count = int(self.call("hipGetDeviceCount"))
+        if not count:
+            raise DeviceError("this machine has none")
+        return count
+
+    def call(self, name: str, *arguments: object) -> Any:
+        """See :meth:`GpuApi.call`."""
+        try:
+            result = getattr(self.driver, name)(*arguments)
+        except RuntimeError as error:
+            # hip-python finds the library, and the functions of the library, at the first call.
+            if "dlsym" in str(error):
+                raise UnsupportedError(
+                    f"ROCm of this machine is too old: {error}", notes=[_ROCM]
+                ) from None
+            raise DeviceError(f"{name} failed: {error}") from None
+        except ValueError as error:  # the enumeration of hip-python lacks the error of the library
+            raise DeviceError(f"{name} failed: {error}") from None
+        if result[0]:
+            self.check(name, result)
+        return result[1] if len(result) > 1 else None
+
+    def check(self, name: str, result: tuple[Any, ...]) -> None:
+        """See :meth:`GpuApi.check`."""
+        code = result[0]
+        if int(code):
+            self._forget_error()
+            raise DeviceError(f"{name} failed: {code.name}")
+
+    def _forget_error(self) -> None:
+        """Clears the error of this thread, which other libraries would report as their own."""
+        self.driver.hipGetLastError()
+
+    def attribute(self, name: str) -> int:
+        """Returns an attribute of the device; `name` lacks the prefix ``hipDeviceAttribute``."""
+        key = getattr(self.driver.hipDeviceAttribute_t, f"hipDeviceAttribute{name}")
+        return int(self.call("hipDeviceGetAttribute", key, self.ordinal))
+
+    @property
+    def multiprocessors(self) -> int:
+        """See :meth:`GpuApi.multiprocessors`: the number of CUs."""
+        return self.attribute("MultiprocessorCount")
+
+    @property
+    def architecture(self) -> str:
+        """The architecture of the device, such as ``gfx942``, without its features."""
+        properties = self.call("hipGetDeviceProperties", self.ordinal)
+        return properties.gcnArchName.decode("ascii", "replace").split(":", 1)[0]
+
+    def ordinal_of(self, address: int) -> int | None:
+        """See :meth:`GpuApi.ordinal_of`."""
+        key = self.driver.hipPointer_attribute.HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+        ordinal = (ctypes.c_int * 1)()
+        (code, *_) = self.driver.hipPointerGetAttribute(ordinal, key, address)
+        if int(code):
+            self._forget_error()
+            return None
+        return int(ordinal[0])
+
+    # -- the device --------------------------------------------------------------------------
+
+    def open(self) -> None:
+        """See :meth:`GpuApi.open`."""
+        self.enter()
+
+    def enter(self) -> None:
+        """See :meth:`GpuApi.enter`."""
+        self.call("hipSetDevice", self.ordinal)
+
+    @contextmanager
+    def within(self) -> Generator[None]:
+        """See :meth:`GpuApi.within`."""
+        before = int(self.call("hipGetDevice"))
+        if before != self.ordinal:
+            self.enter()
+        try:
+            mode = self.call("hipThreadExchangeStreamCaptureMode", _CAPTURE_MODE_RELAXED)
+            try:
+                yield
+            finally:
+                self.call("hipThreadExchangeStreamCaptureMode", mode)
+        finally:
+            if before != self.ordinal:
+                self.call("hipSetDevice", before)
+
+    # -- kernels -----------------------------------------------------------------------------
+
+    def load_image(self, bundle: Bundle) -> HipImage:
+        """See :meth:`GpuApi.load_image`: loads a code object."""
+        return HipImage(self, bundle)
+
+    def take_shared_memory(self, function: Any, bundle: Bundle) -> int:
+        """See :meth:`GpuApi.take_shared_memory`: the code object states the kernel's LDS."""
+        del function
+        wanted = bundle.manifest.target.shared_memory
+        most = self.attribute("MaxSharedMemoryPerBlock")
+        if wanted > most:
+            raise UnsupportedError(
+                f"the program needs {wanted} bytes of LDS; a workgroup of this GPU has {most}",
+                location=bundle.where,
+            )
+        return 0
+
+    def make_launcher(
+        self, function: Any, lanes: int, threads: int, shared_memory: int, stream: int
+    ) -> Launcher:
+        """See :meth:`GpuApi.make_launcher`: an ordinary launch.
+
+        HIP puts cooperative launches on the queue with which it copies memory. A persistent kernel
+        there would block the copies that end it (docs/rationale.md).
+        """
+
+        def launch(parameters: int) -> None:
+            self.call(
+                "hipModuleLaunchKernel", function, lanes, 1, 1, threads, 1, 1, shared_memory,
+                stream, parameters, None,
+            )  # fmt: skip
+
+        return launch

@@ -1,0 +1,147 @@
+"""The functions of hip-python that the runtime calls, with equal arguments in all its versions."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+from ...errors import UnsupportedError
+
+__all__ = ["ENUMERATIONS", "FUNCTIONS", "INSTALL", "HipLibrary", "find_library"]
+
+# The command that installs hip-python.
+INSTALL = "pip install 'ark-mlir[hip]'"
+# The functions that the runtime calls, with the number of their arguments in hip-python.
+FUNCTIONS = {
+    "hipDeviceGetAttribute": 2,
+    "hipEventCreateWithFlags": 1,
+    "hipEventDestroy": 1,
+    "hipEventQuery": 1,
+    "hipEventRecord": 2,
+    "hipExtMallocWithFlags": 2,
+    "hipFree": 1,
+    "hipGetDevice": 0,
+    "hipGetDeviceCount": 0,
+    "hipGetLastError": 0,
+    "hipHostFree": 1,
+    "hipHostMalloc": 2,
+    "hipInit": 1,
+    "hipMalloc": 1,
+    "hipMemcpyDtoHAsync": 4,
+    "hipMemcpyHtoDAsync": 4,
+    "hipMemsetD8Async": 4,
+    "hipModuleGetFunction": 2,
+    "hipModuleLaunchKernel": 11,
+    "hipModuleLoadData": 1,
+    "hipModuleOccupancyMaxActiveBlocksPerMultiprocessor": 3,
+    "hipModuleUnload": 1,
+    "hipPointerGetAttribute": 3,
+    "hipRuntimeGetVersion": 0,
+    "hipSetDevice": 1,
+    "hipStreamCreateWithFlags": 1,
+    "hipStreamDestroy": 1,
+    "hipStreamIsCapturing": 1,
+    "hipStreamQuery": 1,
+    "hipStreamSynchronize": 1,
+    "hipStreamWaitEvent": 3,
+}
+# Members of enumerations that the runtime uses.
+ENUMERATIONS = {
+    "hipDeviceAttribute_t": (
+        "hipDeviceAttributeMaxSharedMemoryPerBlock",
+        "hipDeviceAttributeMultiprocessorCount",
+    ),
+    "hipPointer_attribute": ("HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL",),
+}
+# The module with the C functions until version 7, and from version 10 on.
+_C_MODULES = ("chip", "cyhip")
+
+
+class HipLibrary:
+    """The module ``hip.hip`` with two functions whose arguments differ between its versions.
+
+    Args:
+        module: the module.
+
+    Raises UnsupportedError if the module lacks a function or an enumeration.
+    """
+
+    def __init__(self, module: Any) -> None:
+        self._module = module
+        missing = [name for name in FUNCTIONS if not hasattr(module, name)]
+        for enumeration, members in ENUMERATIONS.items():
+            known = getattr(module, enumeration, None)
+            missing += [name for name in members if not hasattr(known, name)]
+        if missing:
+            raise UnsupportedError(
+                f"the installed hip-python is too old: it has no {missing[0]}", notes=[INSTALL]
+            )
+        self._exchange: Callable[[Any], int] | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._module, name)
+
+    def hipGetDeviceProperties(self, ordinal: int) -> tuple[Any, Any]:
+        """Returns the error and the properties of a device.
+
+        Until version 7 the caller passes the record for the properties.
+        """
+        try:
+            return self._module.hipGetDeviceProperties(ordinal)
+        except TypeError:
+            properties = self._module.hipDeviceProp_t()
+            (code,) = self._module.hipGetDeviceProperties(properties, ordinal)
+            return code, properties
+
+    def hipThreadExchangeStreamCaptureMode(self, mode: int) -> tuple[Any, int]:
+        """Sets the capture mode of this thread; returns the error and the mode before.
+
+        The function of hip-python has no argument and passes an undefined mode to HIP. This calls
+        the C function that the module has for other modules.
+        """
+        if self._exchange is None:
+            self._exchange = _find_c_function(self._module, "hipThreadExchangeStreamCaptureMode")
+        value = ctypes.c_int(mode)
+        code = self._exchange(ctypes.byref(value))
+        return self._module.hipError_t(code), value.value
+
+
+def _find_c_function(module: Any, name: str) -> Callable[[Any], int]:
+    """Returns a C function with one pointer as its argument, which hip-python exports as a capsule.
+
+    A Python exception that the function sets is raised: the library may lack the function.
+    """
+    package = module.__name__.rpartition(".")[0]
+    for candidate in _C_MODULES:
+        try:
+            functions = importlib.import_module(f"{package}.{candidate}").__pyx_capi__
+        except ImportError:
+            continue
+        capsule = functions[name]
+        get_name = ctypes.pythonapi.PyCapsule_GetName
+        get_name.restype, get_name.argtypes = ctypes.c_char_p, [ctypes.py_object]
+        get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+        get_pointer.restype = ctypes.c_void_p
+        get_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+        prototype = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
+        return prototype(get_pointer(capsule, get_name(capsule)))
+    raise UnsupportedError(f"the installed hip-python has no C function {name}", notes=[INSTALL])
+
+
+# The runtime tells devices of the same library from others by the object.
+_libraries: dict[Any, HipLibrary] = {}
+
+
+def find_library() -> HipLibrary:
+    """Returns hip-python; raises UnsupportedError if it is not installed or too old."""
+    try:
+        module = importlib.import_module("hip.hip")
+    except ImportError:
+        raise UnsupportedError(
+            "a program for hip needs the package hip-python to run", notes=[INSTALL]
+        ) from None
+    if module not in _libraries:
+        _libraries[module] = HipLibrary(module)
+    return _libraries[module]

@@ -1,0 +1,268 @@
+"""Missing software, GPUs that a bundle is not for, and launches that are not cooperative."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ark_mlir as ark
+from ark_mlir.bundle import write_bundle
+from ark_mlir.cli.main import main
+from ark_mlir.runtime.hip.api import HipApi
+from ark_mlir.runtime.hip.devices import make_driver
+from ark_mlir.runtime.hip.library import ENUMERATIONS, FUNCTIONS, HipLibrary
+from ark_mlir.testing.fake_gpu import FakeHip, OnDevice, fake_executable
+from ark_mlir.testing.toy import ToyProgram, add_program, run, signal, wait
+
+Array = np.ndarray[Any, Any]
+W = np.ones(128, np.float32)
+
+
+@pytest.fixture(autouse=True)
+def _on_rocm(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(OnDevice, "device_type", FakeHip.device_type)
+
+
+class NoRocm(FakeHip):
+    def hipInit(self, flags: int) -> Any:
+        raise RuntimeError("failed to dlopen 'libamdhip64.so'")
+
+
+class NoGpu(FakeHip):
+    def hipInit(self, flags: int) -> Any:
+        return (self.hipError_t.hipErrorNoDevice,)
+
+
+class Empty(FakeHip):
+    def hipGetDeviceCount(self) -> Any:
+        return self.hipError_t.hipSuccess, 0
+
+
+@pytest.mark.parametrize(
+    ("hip", "message"),
+    [
+        (NoRocm(), r"needs a GPU of AMD: hipInit failed: failed to dlopen 'libamdhip64\.so'"),
+        (NoGpu(), "needs a GPU of AMD: hipInit failed: hipErrorNoDevice"),
+        (Empty(), "needs a GPU of AMD: this machine has none"),
+    ],
+    ids=["no ROCm", "no GPU", "no GPU in the list"],
+)
+def test_the_missing_requirement_is_named(hip: Any, message: str) -> None:
+    with pytest.raises(ark.UnsupportedError, match=message) as caught:
+        make_driver(library=hip)
+    assert caught.value.notes == (
+        "install ROCm 6.0 or later, and check that rocminfo lists the GPU",
+    )
+
+
+def test_a_gpu_that_is_not_there() -> None:
+    with pytest.raises(ark.UnsupportedError, match="there is no GPU 2: this process sees 2 GPUs"):
+        make_driver([2], FakeHip(devices=2))
+
+
+def test_several_gpus_are_refused() -> None:
+    with pytest.raises(ark.UnsupportedError, match="runs a program for hip on one GPU"):
+        make_driver([0, 1], FakeHip(devices=2))
+
+
+def test_without_the_package(
+    kernel: bytes,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setitem(sys.modules, "hip.hip", None)
+    manifest, sections = add_program().parts(kernel)
+    manifest["target"].update(backend="hip", arch="gfx942")
+    path = tmp_path / "a.arkbin"
+    write_bundle(path, manifest, sections)
+    message = f"{path}: a program for hip needs the package hip-python to run"
+    with pytest.raises(ark.UnsupportedError, match=message) as caught:
+        ark.load(path)
+    assert caught.value.notes == ("pip install 'ark-mlir[hip]'",)
+    assert main(["run", str(path)]) == 1
+    assert message in capsys.readouterr().err
+
+
+def complete_module() -> Any:
+    """Returns a module with all names that the runtime needs."""
+    enumerations = {
+        name: SimpleNamespace(**dict.fromkeys(members, 0)) for name, members in ENUMERATIONS.items()
+    }
+    return SimpleNamespace(**dict.fromkeys(FUNCTIONS, print), **enumerations)
+
+
+@pytest.mark.parametrize("missing", ["hipExtMallocWithFlags", "hipDeviceAttribute_t"])
+def test_a_package_that_is_too_old(missing: str) -> None:
+    HipLibrary(complete_module())
+    module = complete_module()
+    delattr(module, missing)
+    with pytest.raises(ark.UnsupportedError, match="hip-python is too old: it has no hip") as error:
+        HipLibrary(module)
+    assert error.value.notes == ("pip install 'ark-mlir[hip]'",)
+
+
+@pytest.mark.parametrize(
+    ("says", "kind", "match"),
+    [
+        (
+            RuntimeError("failed to dlsym 'hipModuleLaunchKernel'"),
+            ark.UnsupportedError,
+            "ROCm of this machine is too old: .*hipModuleLaunchKernel",
+        ),
+        (RuntimeError("out of handles"), ark.DeviceError, "LaunchKernel failed: out of handles"),
+        (ValueError("1099 is not a valid hipError_t"), ark.DeviceError, "failed: 1099 is not"),
+    ],
+    ids=["ROCm that is too old", "anything else", "an error that hip-python does not know"],
+)
+def test_errors_of_the_package(
+    kernel: bytes, x: Array, says: Exception, kind: type[ark.ArkError], match: str
+) -> None:
+    class Raises(FakeHip):
+        def hipModuleLaunchKernel(self, *arguments: Any) -> Any:
+            raise says
+
+    hip = Raises()
+    with fake_executable(hip, kernel, add_program()) as exe:
+        exe.bind({"w": W})
+        with pytest.raises(kind, match=match):
+            exe.run(x=x)
+    assert hip.held == 0
+
+
+# -- bundles ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("arch", ["gfx90a", "gfx950", "gfx9"])
+def test_a_gpu_of_another_architecture(kernel: bytes, arch: str) -> None:
+    hip = FakeHip()
+    exe = fake_executable(hip, kernel, add_program(), target={"arch": arch})
+    with pytest.raises(ark.UnsupportedError, match=f"for {arch}; this GPU is gfx942") as error:
+        exe.prepare()
+    assert error.value.notes == ("compile the program with the target hip:gfx942",)
+    assert hip.held == 0
+
+
+def test_a_code_object_that_the_loader_refuses(kernel: bytes) -> None:
+    hip = FakeHip()
+    hip.refuses_image = True
+    exe = fake_executable(hip, kernel, add_program())
+    failed = "hipModuleLoadData failed: hipErrorNoBinaryForGpu"
+    with pytest.raises(ark.DeviceError, match=failed) as error:
+        exe.prepare()
+    assert "compile the program again with the target hip:gfx942" in str(error.value)
+    assert hip.held == 0
+    hip.refuses_image = False
+    exe.prepare().close()
+    assert hip.held == 0
+
+
+def test_bytes_that_are_no_code_object() -> None:
+    hip = FakeHip()
+    with pytest.raises(ark.BundleError, match="section kernel: is not a code object"):
+        fake_executable(hip, b"nonsense", add_program()).prepare()
+    assert hip.held == 0
+
+
+# -- launches --------------------------------------------------------------------------------------
+
+
+def test_lanes_begin_as_others_end(kernel: bytes, x: Array) -> None:
+    """A launch is not cooperative: without waits between lanes it needs no room for all of them."""
+    hip = FakeHip(sms=3)
+    program = ToyProgram(sms=3)
+    state = program.buffer("n", "state", "int64", [3])
+    for lane in range(3):
+        program.lane(lane, [run(program.task("count", 1, [(state, 8 * lane)]), 0, 1)])
+    with fake_executable(hip, kernel, program) as exe:
+        hip.busy = 2
+        exe.run()
+        assert exe.states["n"].tolist() == [1, 1, 1]
+    assert hip.held == 0
+
+
+def test_a_lane_without_room_is_a_hang(kernel: bytes) -> None:
+    """The lane that has begun waits for one that has not: the error says that this may be so."""
+    program = ToyProgram(sms=2)
+    state, done = program.buffer("n", "state", "int64", []), program.semaphore(1)
+    count = program.task("count", 1, [(state, 0)])
+    program.lane(0, [wait(done, 1), run(count, 0, 1)])
+    program.lane(1, [signal(done)])
+    hip = FakeHip(sms=2)
+    with ark.knobs.scope(ARK_TIMEOUT="0.2"), fake_executable(hip, kernel, program) as exe:
+        hip.busy = 1
+        with pytest.raises(ark.HangError, match="some of the 2 lanes may not have begun"):
+            exe.run()
+        hip.busy = 0
+        exe.reset()
+        exe.run()
+        assert exe.states["n"] == 1
+    assert hip.held == 0
+
+
+def test_a_kernel_that_fails(kernel: bytes, x: Array) -> None:
+    """This run and every later one raise the reason; `close` ends."""
+    hip = FakeHip()
+    with fake_executable(hip, kernel, add_program()) as exe:
+        exe.bind({"w": W}).run(x=x)
+        hip.crashes = True
+        for _ in range(2):
+            with pytest.raises(ark.DeviceError, match="hipErrorIllegalAddress"):
+                exe.run(x=x)
+        with pytest.raises(ark.DeviceError, match="hipErrorIllegalAddress"):
+            exe.close()
+
+
+# -- the current device, and errors that threads keep ----------------------------------------------
+
+
+def test_another_current_device_is_restored(kernel: bytes, x: Array) -> None:
+    """Memory may be freed in a thread that uses another GPU."""
+    hip = FakeHip(devices=2)
+    exe = fake_executable(hip, kernel, add_program()).bind({"w": W})
+    exe.run(x=x)
+    hip.hipSetDevice(1)
+    exe.close()
+    assert hip.hipGetDevice()[1] == 1
+    assert hip.held == 0
+
+
+def test_no_error_is_left_for_other_libraries(kernel: bytes, x: Array) -> None:
+    """PyTorch reports the last error of its thread as its own."""
+    hip = FakeHip()
+    assert HipApi(hip).ordinal_of(64) is None
+    assert hip.last_error == 0
+    with fake_executable(hip, kernel, add_program()) as exe:
+        exe.bind({"w": W})
+        hip.fail_at = len(hip.calls) + 3
+        with pytest.raises(ark.DeviceError):
+            exe.run(x=x)
+    assert hip.last_error == 0
+
+
+def test_arrays_of_cuda_are_refused(kernel: bytes, x: Array) -> None:
+    hip = FakeHip()
+    given = OnDevice(x)
+    given.device_type = 2
+    with fake_executable(hip, kernel, add_program()) as exe:
+        exe.bind({"w": OnDevice(W)})
+        with pytest.raises(ark.InvalidUsageError, match="on cuda:0; the program runs on rocm:0"):
+            exe.run(x=given)
+
+
+@pytest.mark.parametrize(("stream", "expected"), [(None, None), (0, 0)])
+def test_the_stream_that_a_producer_is_given(
+    kernel: bytes, x: Array, stream: int | None, expected: int | None
+) -> None:
+    """DLPack gives the default stream of ROCm the number 0, and that of CUDA the number 1."""
+    hip = FakeHip()
+    given = OnDevice(x)
+    with fake_executable(hip, kernel, add_program()) as exe:
+        exe.bind({"w": W})
+        exe.run(x=given, stream=stream)
+    assert given.streams == [expected] if stream == 0 else given.streams[0] > 1
