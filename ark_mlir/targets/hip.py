@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from .. import ir
 from .._mlir_libs import _ark  # noqa: TID251 - code generation is the extension's
@@ -20,22 +18,29 @@ from .target import Target, look_up
 _TRIPLE = "amdgcn-amd-amdhsa"
 
 
+_NAME_ONE = "name an architecture, such as hip:gfx942"
+
+
 def _detect(device: int) -> Target:
+    from ..runtime.hip.library import architecture_of, find_library
+
     try:
-        hip: Any = importlib.import_module("hip.hip")
-    except ImportError:
+        hip = find_library()
+    except UnsupportedError as error:
         raise UnsupportedError(
-            "target 'hip' needs hip-python, which is not installed, to detect the GPU; "
-            "name an architecture, such as hip:gfx942"
+            "target 'hip' needs hip-python, which is not installed or too old, to detect the GPU; "
+            f"{_NAME_ONE}",
+            notes=error.notes,
         ) from None
-    properties = hip.hipDeviceProp_t()
-    (code,) = hip.hipGetDeviceProperties(properties, device)
+    try:
+        code, properties = hip.hipGetDeviceProperties(device)
+    except RuntimeError as error:  # the package is installed, ROCm is not
+        raise UnsupportedError(f"target 'hip' needs a GPU: {error}; {_NAME_ONE}") from None
     if int(code):
         raise UnsupportedError(
-            f"target 'hip' needs a GPU, and this machine has none ({code}); "
-            "name an architecture, such as hip:gfx942"
+            f"target 'hip' needs a GPU, and this machine has none ({code}); {_NAME_ONE}"
         )
-    arch = properties.gcnArchName.decode("ascii", "replace").split(":", 1)[0]
+    arch = architecture_of(properties)
     return replace(look_up(f"hip:{arch}"), sms=int(properties.multiProcessorCount))
 
 

@@ -13,7 +13,7 @@ from ..arrays.streams import ROCM
 from ..drivers.abi import HIP_WARP_SIZE
 from ..gpu.api import GpuApi, Launcher, Names
 from .image import HipImage
-from .library import find_library
+from .library import architecture_of, find_library
 
 if TYPE_CHECKING:
     from ...bundle import Bundle
@@ -129,8 +129,7 @@ class HipApi(GpuApi):
     @property
     def architecture(self) -> str:
         """The architecture of the device, such as ``gfx942``, without its features."""
-        properties = self.call("hipGetDeviceProperties", self.ordinal)
-        return properties.gcnArchName.decode("ascii", "replace").split(":", 1)[0]
+        return architecture_of(self.call("hipGetDeviceProperties", self.ordinal))
 
     def ordinal_of(self, address: int) -> int | None:
         """See :meth:`GpuApi.ordinal_of`."""

@@ -9,7 +9,10 @@ from typing import Any
 
 from ...errors import UnsupportedError
 
-__all__ = ["ENUMERATIONS", "FUNCTIONS", "INSTALL", "HipLibrary", "find_library"]
+__all__ = [
+    "ENUMERATIONS", "FUNCTIONS", "INSTALL", "HipLibrary", "architecture_of", "find_library",
+    "import_hip",
+]  # fmt: skip
 
 # The command that installs hip-python.
 INSTALL = "pip install 'ark-mlir[hip]'"
@@ -130,6 +133,25 @@ def _find_c_function(module: Any, name: str) -> Callable[[Any], int]:
     raise UnsupportedError(f"the installed hip-python has no C function {name}", notes=[INSTALL])
 
 
+def import_hip() -> Any:
+    """Returns the module ``hip`` of the package ``hip``; raises ImportError if there is none.
+
+    The module is a part of the package until version 7, and a module of another package later.
+    """
+    package = importlib.import_module("hip")
+    return getattr(package, "hip", None) or importlib.import_module("hip.hip")
+
+
+def architecture_of(properties: Any) -> str:
+    """Returns the architecture in the properties of a device, such as ``gfx942``.
+
+    The name in the properties has features, too. It is a text from version 10 on.
+    """
+    name = properties.gcnArchName
+    text: str = name.decode("ascii", "replace") if isinstance(name, bytes) else name
+    return text.split(":", 1)[0]
+
+
 # The runtime tells devices of the same library from others by the object.
 _libraries: dict[Any, HipLibrary] = {}
 
@@ -137,7 +159,7 @@ _libraries: dict[Any, HipLibrary] = {}
 def find_library() -> HipLibrary:
     """Returns hip-python; raises UnsupportedError if it is not installed or too old."""
     try:
-        module = importlib.import_module("hip.hip")
+        module = import_hip()
     except ImportError:
         raise UnsupportedError(
             "a program for hip needs the package hip-python to run", notes=[INSTALL]

@@ -76,7 +76,7 @@ def test_without_the_package(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setitem(sys.modules, "hip.hip", None)
+    monkeypatch.setitem(sys.modules, "hip", None)
     manifest, sections = add_program().parts(kernel)
     manifest["target"].update(backend="hip", arch="gfx942")
     path = tmp_path / "a.arkbin"

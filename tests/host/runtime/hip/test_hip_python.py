@@ -1,0 +1,127 @@
+"""The real hip-python: its functions, and programs that run with it on a stub of HIP's library."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import ark_mlir as ark
+from ark_mlir.bundle import write_bundle
+from ark_mlir.runtime.hip.api import HipApi
+from ark_mlir.runtime.hip.library import (
+    ENUMERATIONS,
+    FUNCTIONS,
+    architecture_of,
+    find_library,
+    import_hip,
+)
+from ark_mlir.testing.fake_gpu import FakeHip
+from ark_mlir.testing.fake_gpu.hip import HipAttribute, HipError
+from ark_mlir.testing.toy import add_program, compile_c
+
+SUPPORT = Path(__file__).parents[3] / "support"
+try:
+    hip = import_hip()
+except ImportError:
+    pytest.skip("hip-python is not installed: make peers", allow_module_level=True)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions(name: str) -> None:
+    """hip-python states the arguments of a function in the first line of its documentation."""
+    documentation = (getattr(hip, name).__doc__ or "").splitlines()
+    signature = re.fullmatch(rf"{name}\((.*)\)", documentation[0])
+    assert signature is not None
+    arguments = [argument for argument in signature[1].split(",") if argument]
+    assert len(arguments) == FUNCTIONS[name]
+
+
+def test_every_function_of_the_api_is_listed() -> None:
+    """All but the two that HipLibrary replaces."""
+    text = "".join(
+        (Path(ark.__file__).parent / "runtime" / "hip" / name).read_text(encoding="utf-8")
+        for name in ("api.py", "image.py")
+    )
+    used = set(re.findall(r'"(hip[A-Z]\w+)"|driver\.(hip[A-Z]\w+)\(', text))
+    names = {name for pair in used for name in pair if name}
+    replaced = {"hipGetDeviceProperties", "hipThreadExchangeStreamCaptureMode"}
+    assert names - replaced == set(FUNCTIONS) - {"hipRuntimeGetVersion"}
+
+
+@pytest.mark.parametrize("name", ENUMERATIONS)
+def test_enumerations(name: str) -> None:
+    assert set(ENUMERATIONS[name]) <= {member.name for member in getattr(hip, name)}
+
+
+def test_numbers_of_the_stand_in() -> None:
+    for mine, theirs in ((HipError, hip.hipError_t), (HipAttribute, hip.hipDeviceAttribute_t)):
+        assert {member.name: member.value for member in mine}.items() <= {
+            member.name: member.value for member in theirs
+        }.items()
+    ordinal = "HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL"
+    assert getattr(hip.hipPointer_attribute, ordinal) == getattr(
+        FakeHip.hipPointer_attribute, ordinal
+    )
+
+
+def test_flags() -> None:
+    """The numbers that `HipApi` passes instead of names."""
+    assert HipApi.host_flags == hip.hipHostMallocMapped | hip.hipHostMallocCoherent
+    assert HipApi.coherent_flags == (hip.hipDeviceMallocFinegrained,)
+    assert (hip.hipStreamNonBlocking, hip.hipEventDisableTiming) == (1, 2)
+    assert hip.hipStreamCaptureMode.hipStreamCaptureModeRelaxed == 2
+    assert hip.hipStreamCaptureStatus.hipStreamCaptureStatusNone == 0
+
+
+def test_without_rocm() -> None:
+    if Path("/dev/kfd").exists():
+        pytest.skip("this machine has a GPU of AMD")
+    with pytest.raises(ark.UnsupportedError, match="a program for hip needs a GPU of AMD"):
+        HipApi()
+
+
+def find_arch_offset() -> int:
+    """Returns the offset of the architecture's name in the record of a device's properties."""
+    properties = hip.hipDeviceProp_t()
+    size, address = properties.c_sizeof(), int(properties)
+    for offset in range(0, size - 8, 8):
+        ctypes.memset(address, 0, size)
+        ctypes.memmove(address + offset, b"gfx", 3)
+        if architecture_of(properties).startswith("gfx"):
+            return offset
+    raise AssertionError("there is no such name")
+
+
+def test_programs_run_on_a_stub(kernel: bytes, tmp_path: Path) -> None:
+    """hip-python accepts every argument of the runtime, and the runtime every result.
+
+    HIP's library is replaced by a library of the same name whose GPU is the host.
+    """
+    offset = find_arch_offset()
+    image = compile_c(SUPPORT / "hip_stub.c", "-pthread", f"-DARCH_OFFSET={offset}")
+    (tmp_path / "libamdhip64.so").write_bytes(image)
+    manifest, sections = add_program().parts(kernel)
+    target = {"backend": "hip", "arch": "gfx942", "warps": 8, "shared_memory": 1024}
+    manifest["target"].update(target)
+    manifest["options"]["clears_queued"] = True
+    for buffer in manifest["buffers"]:
+        buffer["alignment"] = 16
+    bundle = tmp_path / "add.arkbin"
+    write_bundle(bundle, manifest, sections)
+    result = subprocess.run(
+        [sys.executable, SUPPORT / "run_on_hip_stub.py", bundle],
+        env={**os.environ, "LD_LIBRARY_PATH": str(tmp_path), "ARK_TIMEOUT": "20"},
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert (result.returncode, result.stdout) == (0, "all right\n"), result.stderr
+
+
+def test_the_library_is_found_once() -> None:
+    """Programs on one device share the list of handles that are to be released."""
+    assert find_library() is find_library()
