@@ -93,7 +93,7 @@ def collect() -> dict[str, dict[str, Any]]:
             **({} if nvidia == _NONE else {"memory of ranks": _sharing()}),
             "amd": _devices("/dev/dri", "renderD*") if Path("/dev/kfd").exists() else "none",
         },
-        "gpus": gpus(),
+        "gpus": {**gpus(), **amd_gpus()},
         "targets": {name: str(each) for name, each in find_readiness().items()},
         "assembler": assembler(),
         "cache": cache(),
@@ -116,6 +116,27 @@ def gpus(driver: Any = None) -> dict[str, str]:
     return {
         "driver": f"{found.driver or 'version unknown'}, for CUDA {found.cuda}",
         **{f"GPU {gpu.ordinal}": _gpu(gpu, len(found.gpus)) for gpu in found.gpus},
+    }
+
+
+def amd_gpus(library: Any = None) -> dict[str, str]:
+    """Returns the GPUs of AMD with model, CUs and memory, and the version of HIP.
+
+    Args:
+        library: hip-python, or a substitute for tests.
+    """
+    from ..runtime.hip.survey import survey
+
+    try:
+        found = survey(library)
+    except ArkError as error:
+        return {"amd": f"none: {error.message}"}
+    return {
+        "HIP": found.hip,
+        **{
+            f"AMD GPU {gpu.ordinal}": f"{gpu.kind}, {gpu.cus} CUs, {size(gpu.memory)}"
+            for gpu in found.gpus
+        },
     }
 
 

@@ -78,19 +78,30 @@ def find_cuda() -> Readiness:
 def find_hip() -> Readiness:
     """Returns the abilities for the target `hip`."""
     missing = _missing_compiler() or _reason(_find_linker)
+    remedy = _INSTALL if missing else ""
+    problem = _reason(_find_amd_gpu)
+    if problem and not has_amd():
+        problem = "this machine has no GPU of AMD"
+    elif problem and not remedy and not _has_hip_python():
+        remedy = "pip install 'ark-mlir[hip]'"
     return Readiness(
         "hip",
         missing or "compiler and linker",
-        "this version compiles programs for hip, and does not launch them",
+        problem or "GPU and ROCm; ark was never tested on a GPU of AMD",
         not missing,
-        False,
-        _INSTALL if missing else "",
+        not problem,
+        remedy,
     )
 
 
 def has_nvidia() -> bool:
     """Returns True if the operating system has a GPU of NVIDIA."""
     return any(Path("/dev").glob("nvidia[0-9]*"))
+
+
+def has_amd() -> bool:
+    """Returns True if the operating system has a GPU of AMD."""
+    return Path("/dev/kfd").exists()
 
 
 def _missing_compiler() -> str:
@@ -121,6 +132,22 @@ def _find_gpu() -> None:
     from ..runtime.cuda.api import CudaApi
 
     CudaApi()
+
+
+def _find_amd_gpu() -> None:
+    from ..runtime.hip.api import HipApi
+
+    HipApi()
+
+
+def _has_hip_python() -> bool:
+    from ..runtime.hip.library import import_hip
+
+    try:
+        import_hip()
+    except ImportError:
+        return False
+    return True
 
 
 def _has_cuda_python() -> bool:

@@ -11,7 +11,7 @@ from ...errors import UnsupportedError
 
 __all__ = [
     "ENUMERATIONS", "FUNCTIONS", "INSTALL", "HipLibrary", "architecture_of", "find_library",
-    "import_hip",
+    "import_hip", "text_of",
 ]  # fmt: skip
 
 # The command that installs hip-python.
@@ -145,11 +145,14 @@ def import_hip() -> Any:
 def architecture_of(properties: Any) -> str:
     """Returns the architecture in the properties of a device, such as ``gfx942``.
 
-    The name in the properties has features, too. It is a text from version 10 on.
+    The name in the properties has features, too.
     """
-    name = properties.gcnArchName
-    text: str = name.decode("ascii", "replace") if isinstance(name, bytes) else name
-    return text.split(":", 1)[0]
+    return text_of(properties.gcnArchName).split(":", 1)[0]
+
+
+def text_of(name: str | bytes) -> str:
+    """Returns a name in the properties of a device, which has bytes until version 7."""
+    return name.decode("utf-8", "replace") if isinstance(name, bytes) else name
 
 
 # The runtime tells devices of the same library from others by the object.

@@ -184,8 +184,17 @@ class FakeHip(FakeCuda):
                 arguments[0][0] = values[0]
             return []
         if name == "hipGetDeviceProperties":
-            return [SimpleNamespace(gcnArchName=self._arch.encode(), name=self.devices[0].name)]
+            return [self._properties(arguments[0])] if values else values
         return values
+
+    def _properties(self, ordinal: int) -> SimpleNamespace:
+        device = self.devices[ordinal]
+        return SimpleNamespace(
+            gcnArchName=self._arch.encode(),
+            multiProcessorCount=self.sms,
+            name=device.name.encode(),
+            totalGlobalMem=device.memory,
+        )
 
     def _cuLaunchKernelEx(self, *arguments: Any) -> tuple[int]:
         function, lanes, *_, stream, parameters, _ = arguments

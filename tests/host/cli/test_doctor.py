@@ -14,7 +14,7 @@ from ark_mlir.cli import doctor, env, readiness
 from ark_mlir.cli.readiness import Readiness
 from ark_mlir.errors import UnsupportedError
 from ark_mlir.runtime.cuda.survey import kernel_driver, survey
-from ark_mlir.testing.fake_gpu import FakeCuda
+from ark_mlir.testing.fake_gpu import FakeCuda, FakeHip
 
 Ark = Callable[..., Any]
 
@@ -83,6 +83,50 @@ def test_gpus_with_memory_and_links(monkeypatch: pytest.MonkeyPatch) -> None:
     assert shown["GPU 1"] == "stand-in (sm_90), 132 SMs, 80 GiB; accesses GPU 0"
     assert shown["driver"].endswith("for CUDA 12.8")
     assert env.gpus(FakeCuda())["GPU 0"] == "stand-in (sm_90), 132 SMs, 1 GiB"
+
+
+def test_gpus_of_amd() -> None:
+    shown = env.amd_gpus(FakeHip(devices=2, sms=304, memory=192 << 30))
+    assert shown == {
+        "HIP": "6.4.43484",
+        "AMD GPU 0": "stand-in (gfx942), 304 CUs, 192 GiB",
+        "AMD GPU 1": "stand-in (gfx942), 304 CUs, 192 GiB",
+    }
+    assert list(env.amd_gpus(FakeHip(fail_at=1))) == ["amd"]
+
+
+@pytest.mark.parametrize(
+    ("gpu", "package", "remedy", "expected"),
+    [
+        (False, False, "", "this machine has no GPU of AMD"),
+        (True, False, "pip install 'ark-mlir[hip]'", "needs something"),
+        (True, True, "", "needs something"),
+    ],
+)
+def test_the_remedy_for_hip(
+    monkeypatch: pytest.MonkeyPatch, gpu: bool, package: bool, remedy: str, expected: str
+) -> None:
+    def no_gpu() -> None:
+        raise UnsupportedError("a program for hip needs something")
+
+    monkeypatch.setattr(readiness, "_missing_compiler", lambda: "")
+    monkeypatch.setattr(readiness, "_find_linker", lambda: None)
+    monkeypatch.setattr(readiness, "_find_amd_gpu", no_gpu)
+    monkeypatch.setattr(readiness, "has_amd", lambda: gpu)
+    monkeypatch.setattr(readiness, "_has_hip_python", lambda: package)
+    found = readiness.find_hip()
+    assert (found.can_compile, found.can_run, found.remedy) == (True, False, remedy)
+    assert expected in str(found)
+
+
+def test_a_machine_that_runs_hip(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The text says that no GPU of AMD has run ark."""
+    monkeypatch.setattr(readiness, "_missing_compiler", lambda: "")
+    monkeypatch.setattr(readiness, "_find_linker", lambda: None)
+    monkeypatch.setattr(readiness, "_find_amd_gpu", lambda: None)
+    found = readiness.find_hip()
+    assert found.can_run
+    assert found.runs == "GPU and ROCm; ark was never tested on a GPU of AMD"
 
 
 def test_the_driver_of_the_operating_system(tmp_path: Path) -> None:

@@ -23,11 +23,6 @@ Array = np.ndarray[Any, Any]
 W = np.ones(128, np.float32)
 
 
-@pytest.fixture(autouse=True)
-def _on_rocm(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(OnDevice, "device_type", FakeHip.device_type)
-
-
 class NoRocm(FakeHip):
     def hipInit(self, flags: int) -> Any:
         raise RuntimeError("failed to dlopen 'libamdhip64.so'")
