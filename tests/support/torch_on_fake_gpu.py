@@ -26,9 +26,13 @@ def on_gpu(tensor: Any) -> Any:
     return tensor.as_subclass(Tensor)
 
 
-def make_cuda(monkeypatch: pytest.MonkeyPatch) -> FakeCuda:
-    """Returns a stand-in for the driver; torch reports the stream ``current`` of it."""
-    cuda = FakeCuda()
+def make_cuda(monkeypatch: pytest.MonkeyPatch, vendor: type[FakeCuda] = FakeCuda) -> FakeCuda:
+    """Returns a stand-in for the driver; torch reports the stream ``current`` of it.
+
+    torch claims to be built for the vendor of the stand-in.
+    """
+    cuda = vendor()
+    monkeypatch.setattr(torch.version, "hip", "6.4" if cuda.backend == "hip" else None)
     monkeypatch.setattr(
         torch.cuda, "current_stream", lambda device: SimpleNamespace(cuda_stream=cuda.current)
     )

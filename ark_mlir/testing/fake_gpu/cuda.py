@@ -64,6 +64,11 @@ class FakeCuda(VirtualMemoryFunctions, CopyFunctions):
         devices: the number of GPUs.
 
     Attributes:
+        prefix: the prefix of the vendor's functions.
+        contexts: the number of handles that an open context counts for.
+        device_type: DLPack's type of the GPUs.
+        backend, arch: the target of programs that run on the GPUs.
+        shared_memory: bytes of shared memory of a CTA.
         devices: the GPUs.
         occupied: True if foreign kernels occupy all SMs of all GPUs. A memset also waits while
             kernels of this driver occupy all SMs.
@@ -81,7 +86,8 @@ class FakeCuda(VirtualMemoryFunctions, CopyFunctions):
         foreign_accesses: accesses of kernels to memory that their GPU cannot access.
     """
 
-    # DLPack's type, the target of the programs that run on it, bytes of shared memory of a CTA.
+    prefix = "cu"
+    contexts = 1
     device_type = CUDA
     backend = "cuda"
     arch = "sm_90a"
@@ -168,6 +174,10 @@ class FakeCuda(VirtualMemoryFunctions, CopyFunctions):
     def memory(self, nbytes: int) -> None:
         for device in self.devices:
             device.memory = nbytes
+
+    def keep_context(self) -> None:
+        """Retains the context of the first GPU, as another library does."""
+        self.cuDevicePrimaryCtxRetain(0)
 
     def pattern(self, operation: str) -> str:
         """Returns a regular expression for the vendor's names of a function of CUDA."""

@@ -105,6 +105,8 @@ class FakeHip(FakeCuda):
         refuses_image: True if the loader refuses code objects.
     """
 
+    prefix = "hip"
+    contexts = 0
     device_type = ROCM
     backend = "hip"
     arch = "gfx942"
@@ -131,6 +133,9 @@ class FakeHip(FakeCuda):
     def last_error(self) -> HipError:
         """The error that the last failed call has left in this thread."""
         return getattr(self._errors, "last", HipError.hipSuccess)
+
+    def keep_context(self) -> None:
+        """See :meth:`FakeCuda.keep_context`: HIP has no contexts to retain."""
 
     def pattern(self, operation: str) -> str:
         """See :meth:`FakeCuda.pattern`."""

@@ -1,4 +1,4 @@
-"""Arrays on a GPU are bound, read and written in place, on a stand-in for CUDA."""
+"""Arrays on a GPU are bound, read and written in place, on stand-ins for GPUs."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ import ark_mlir as ark
 from ark_mlir import dtypes
 from ark_mlir.runtime import Executable
 from ark_mlir.runtime.arrays.dlpack import DeviceExporter, Exporter
+from ark_mlir.testing import fake_gpu
 from ark_mlir.testing.fake_gpu import FakeCuda, fake_executable
 from ark_mlir.testing.toy import ToyProgram, add_program, run
 
@@ -48,7 +49,7 @@ class OnDevice:
         return Exporter(self.array).__dlpack__(**arguments)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return CUDA, self.number
+        return fake_gpu.OnDevice.device_type, self.number
 
 
 class Interface:
@@ -99,7 +100,7 @@ def test_outputs_stay_where_inputs_are(exe: Executable, cuda: FakeCuda, x: Array
     exe.bind({"w": W}).run(x=x)
     held = cuda.held
     result = exe.run(x=OnDevice(aligned(x)))["y"]
-    assert result.__dlpack_device__() == (CUDA, 0)
+    assert result.__dlpack_device__() == (cuda.device_type, 0)
     assert cuda.held == held + 1
     record = result.__cuda_array_interface__
     assert (record["shape"], record["typestr"]) == ((128,), "<f4")
@@ -139,7 +140,10 @@ def test_an_export_to_another_device_raises() -> None:
 
 
 BAD: dict[str, tuple[Any, str]] = {
-    "device": (lambda a: OnDevice(aligned(a), 1), "is on cuda:1; the program runs on cuda:0"),
+    "device": (
+        lambda a: OnDevice(aligned(a), 1),
+        "is on (cuda|rocm):1; the program runs on (cuda|rocm):0",
+    ),
     "dtype": (lambda a: OnDevice(aligned(a).view(np.int32)), "has elements of int32; expected"),
     "shape": (lambda a: OnDevice(aligned(a)[..., :3]), "has shape "),
     "strides": (
@@ -317,15 +321,15 @@ def test_runs_do_not_wait_for_unrelated_streams(exe: Executable, cuda: FakeCuda,
 def test_producers_get_the_number_of_the_reading_stream(
     exe: Executable, cuda: FakeCuda, x: Array
 ) -> None:
-    """DLPack's number of the legacy default stream is 1."""
+    """DLPack's number of CUDA's legacy default stream is 1, and of HIP's default stream 0."""
     w, given = OnDevice(aligned(W)), OnDevice(aligned(x))
     exe.bind({"w": w})
     stream = cuda.new_stream()
     y = OnDevice(aligned(np.zeros(128, np.float32)))
     for number in (stream, 0):
         exe.run(x=given, stream=number, out={"y": y})
-    assert given.streams == [stream, 1]
-    assert y.streams == [stream, 1]
+    default = 1 if cuda.device_type == CUDA else 0
+    assert given.streams == y.streams == [stream, default]
     assert w.streams == [driver_of(exe)._stream]  # type: ignore[attr-defined]
 
 

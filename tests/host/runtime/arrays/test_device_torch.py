@@ -14,27 +14,20 @@ from torch_on_fake_gpu import Tensor, make_cuda, on_gpu, torch
 
 import ark_mlir as ark
 from ark_mlir.runtime import Executable
-from ark_mlir.runtime.cuda.api import CudaApi
-from ark_mlir.runtime.gpu.driver import GpuDriver
-from ark_mlir.testing.fake_gpu import FakeCuda
+from ark_mlir.testing.fake_gpu import FakeCuda, fake_executable
 from ark_mlir.testing.toy import add_program
 
 Array = np.ndarray[Any, Any]
 
 
 @pytest.fixture
-def cuda(monkeypatch: pytest.MonkeyPatch) -> FakeCuda:
-    return make_cuda(monkeypatch)
+def cuda(monkeypatch: pytest.MonkeyPatch, vendor: type[FakeCuda]) -> FakeCuda:
+    return make_cuda(monkeypatch, vendor)
 
 
 @pytest.fixture
 def exe(cuda: FakeCuda, kernel: bytes) -> Iterator[Executable]:
-    manifest, sections = add_program().parts(kernel)
-    manifest["target"].update(backend="cuda", arch="sm_90a")
-    for buffer in manifest["buffers"]:
-        buffer["alignment"] = 16
-    drivers = {"cuda": lambda: GpuDriver(CudaApi(cuda))}
-    with Executable.from_parts(manifest, sections, drivers) as executable:
+    with fake_executable(cuda, kernel, add_program()) as executable:
         yield executable
     assert cuda.held == 0
 

@@ -155,6 +155,12 @@ class Setting:
             assert set(getattr(out, "array", out).tolist()) == {value}
 
 
+@pytest.fixture
+def vendor() -> Any:
+    """The class of the stand-in for GPUs: addresses are compared alike for all vendors."""
+    return FakeCuda
+
+
 @pytest.fixture(params=WAYS)
 def setting(request: pytest.FixtureRequest, kernel: bytes, cuda: FakeCuda) -> Iterator[Setting]:
     way: str = request.param

@@ -248,16 +248,3 @@ def test_arrays_of_cuda_are_refused(kernel: bytes, x: Array) -> None:
         exe.bind({"w": OnDevice(W)})
         with pytest.raises(ark.InvalidUsageError, match="on cuda:0; the program runs on rocm:0"):
             exe.run(x=given)
-
-
-@pytest.mark.parametrize(("stream", "expected"), [(None, None), (0, 0)])
-def test_the_stream_that_a_producer_is_given(
-    kernel: bytes, x: Array, stream: int | None, expected: int | None
-) -> None:
-    """DLPack gives the default stream of ROCm the number 0, and that of CUDA the number 1."""
-    hip = FakeHip()
-    given = OnDevice(x)
-    with fake_executable(hip, kernel, add_program()) as exe:
-        exe.bind({"w": W})
-        exe.run(x=given, stream=stream)
-    assert given.streams == [expected] if stream == 0 else given.streams[0] > 1
