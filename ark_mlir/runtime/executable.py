@@ -472,7 +472,7 @@ class _States(Mapping[str, "NDArray[Any]"]):
     def __getitem__(self, name: str) -> NDArray[Any]:
         buffer = self._buffers[name]
         runner = self._runner
-        return runner.call_open(lambda: runner.storage.state(buffer), runner.resident)
+        return runner.access_states(lambda: runner.storage.state(buffer), runner.resident)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._buffers)

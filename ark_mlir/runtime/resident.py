@@ -55,4 +55,4 @@ class Resident(Runs):
             >>> with ark.compile(count, target="cpu").resident() as resident:
             ...     resident.reset()
         """
-        self._runner.call_open(self._runner.storage.reset, self)
+        self._runner.access_states(self._runner.storage.reset, self)

@@ -99,6 +99,15 @@ class Runner:
 
         return self._call_locked(checked)
 
+    def access_states(self, work: Callable[[], T], on_behalf: object = None) -> T:
+        """Returns `work()`, which reads or writes states; see :meth:`call_open`."""
+
+        def settled() -> T:
+            self.driver.settle()
+            return work()
+
+        return self.call_open(settled, on_behalf)
+
     # No context manager: Ctrl-C right before the return of its `__enter__`, which is Python code,
     # would leave the lock acquired.
     def _call_locked(self, work: Callable[[], T]) -> T:

@@ -178,6 +178,9 @@ class CpuDriver:
         """See :meth:`Driver.make_resident`: from the next launch on, lanes stay in the kernel."""
         self._is_resident = True
 
+    def settle(self) -> None:
+        """See :meth:`Driver.settle`: memory is always coherent."""
+
     def end_residency(self) -> None:
         """See :meth:`Driver.end_residency`."""
         self._is_resident = False

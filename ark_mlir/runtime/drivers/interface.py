@@ -228,6 +228,13 @@ class Driver(Protocol):
         """
         ...
 
+    def settle(self) -> None:
+        """Prepares an access of the host to the memory of states between two runs.
+
+        A driver whose memory is coherent only between kernels ends a resident kernel.
+        """
+        ...
+
     def end_residency(self) -> None:
         """Ends a resident kernel between two runs; raises DeviceError if a lane never ends."""
         ...

@@ -117,6 +117,8 @@ class GpuApi(ABC):
         warp_size: the number of threads of a warp.
         host_flags: the flags of pinned memory of the host that the device can address.
         coherent_flags: further arguments of `names.allocate_coherent`.
+        is_coherent: True if all memory of the device is coherent: the host may read and write it
+            while a kernel uses it.
         default_stream: the handle of the default stream, with which blocking streams synchronise.
     """
 
@@ -125,6 +127,7 @@ class GpuApi(ABC):
     warp_size: int
     host_flags: int
     coherent_flags: tuple[int, ...] = ()
+    is_coherent: bool = True
     default_stream: int
 
     def __init__(self, driver: Any, ordinal: int) -> None:

@@ -342,6 +342,13 @@ class GpuDriver:
             )
         self._is_resident = True
 
+    def settle(self) -> None:
+        """See :meth:`Driver.settle`: the next run launches a resident kernel again."""
+        resident = self._resident_kernel
+        if resident is not None and self._abandoned is None and not self._api.is_coherent:
+            self._api.enter()
+            resident.dismiss(self.record, GRACE_SECONDS)
+
     def end_residency(self) -> None:
         """See :meth:`Driver.end_residency`."""
         self._is_resident = False

@@ -77,8 +77,10 @@ class DeviceMemory(DeviceBytes):
         if not zeroed:
             return
         try:
+            # HIP may read the zeros until the stream has copied them.
+            zeros = np.zeros(nbytes if nbytes <= _SMALL else 0, np.uint8)
             if nbytes <= _SMALL:
-                self._copy(np.zeros(nbytes, np.uint8))
+                self._copy(zeros)
             else:
                 self.clear(stream)
             api.await_stream(stream)

@@ -108,6 +108,7 @@ class LaunchRecord:
         self._api = api
         self._side = stream
         self.layout = layout
+        self._sent: NDArray[np.uint64] | None = None
         self.host = PinnedMemory(api, layout.nbytes)
         try:
             self.device = DeviceMemory(api, stream, layout.nbytes, coherent=True)
@@ -183,7 +184,8 @@ class LaunchRecord:
         self._api.call(self._api.names.await_stream, self._side)
 
     def _send_word(self, address: int, value: int) -> None:
-        word = np.array([value], np.uint64)
+        # HIP may read the word until the stream has copied it.
+        word = self._sent = np.array([value], np.uint64)
         name, source = self._api.names.to_device, word.ctypes.data
         self._api.call(name, address, source, word.nbytes, self._side)
 

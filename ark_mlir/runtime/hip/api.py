@@ -66,6 +66,7 @@ class HipApi(GpuApi):
     warp_size = HIP_WARP_SIZE
     host_flags = _HOST_MALLOC_MAPPED | _HOST_MALLOC_COHERENT
     coherent_flags = (_DEVICE_MALLOC_FINEGRAINED,)
+    is_coherent = False
     default_stream = _NULL_STREAM
 
     def __init__(self, library: Any = None, ordinal: int = 0) -> None:

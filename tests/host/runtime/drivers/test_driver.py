@@ -80,6 +80,9 @@ class FakeDriver:
     def make_resident(self) -> None:
         self._call("make_resident")
 
+    def settle(self) -> None:
+        self._call("settle")
+
     def end_residency(self) -> None:
         self._call("end_residency")
 

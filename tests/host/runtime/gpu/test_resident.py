@@ -202,6 +202,23 @@ def test_ctrl_c_in_a_run(
         assert executable.states["n"] == 2
 
 
+def test_states_are_read_and_reset_in_a_block(cuda: FakeCuda, kernel: bytes) -> None:
+    """Memory of HIP is coherent only between kernels, so that the kernel ends there before."""
+    with (
+        fake_executable(cuda, kernel, counting_program()) as executable,
+        executable.resident() as resident,
+    ):
+        for _ in range(2):
+            resident.run(iterations=2)
+            assert executable.states["n"] == 2
+            resident.reset()
+        for _ in range(3):
+            resident.run()
+        assert len(cuda.launched) == (1 if cuda.backend == "cuda" else 3)
+        assert executable.states["n"] == 3
+    assert (cuda.held, cuda.running) == (0, 0)
+
+
 def test_runs_after_a_block_that_failed(vendor: type[FakeCuda], kernel: bytes, x: Array) -> None:
     """After a failure of any call from the first ring to the block's end, launches work again."""
     cuda = vendor()
