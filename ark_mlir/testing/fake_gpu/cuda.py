@@ -69,6 +69,7 @@ class FakeCuda(VirtualMemoryFunctions, CopyFunctions):
         device_type: DLPack's type of the GPUs.
         backend, arch: the target of programs that run on the GPUs.
         shared_memory: bytes of shared memory of a CTA.
+        starts_together: True if all CTAs of a launch begin at once.
         devices: the GPUs.
         occupied: True if foreign kernels occupy all SMs of all GPUs. A memset also waits while
             kernels of this driver occupy all SMs.
@@ -92,6 +93,7 @@ class FakeCuda(VirtualMemoryFunctions, CopyFunctions):
     backend = "cuda"
     arch = "sm_90a"
     shared_memory = 232448
+    starts_together = True
 
     CUdevice_attribute = Attribute
     CUfunction_attribute = SimpleNamespace(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES=8)
@@ -412,11 +414,9 @@ class FakeCuda(VirtualMemoryFunctions, CopyFunctions):
             return (INVALID_VALUE,)
         if config.gridDimX > self.sms - self.busy:
             return (TOO_MANY_CTAS,)
-        return self._start(function, config.gridDimX, config.hStream, parameters, together=True)
+        return self._start(function, config.gridDimX, config.hStream, parameters)
 
-    def _start(
-        self, function: Any, lanes: int, stream: int, parameters: int, together: bool
-    ) -> tuple[int]:
+    def _start(self, function: Any, lanes: int, stream: int, parameters: int) -> tuple[int]:
         device = self._current()
         if not (device is self._stream(stream).device is function.device):
             return (INVALID_HANDLE,)
@@ -427,14 +427,12 @@ class FakeCuda(VirtualMemoryFunctions, CopyFunctions):
         # The driver reads the parameters during the call: an array of addresses, here of one.
         argument = ctypes.c_uint64.from_address(parameters).value
         context = ctypes.c_uint64.from_address(argument).value
-        return self._give(stream, lambda: self._launch(device, lanes, function, context, together))
+        return self._give(stream, lambda: self._launch(device, lanes, function, context))
 
     def _all_sms_taken(self, device: Device) -> bool:
         return device.occupied or device.lanes >= self.sms
 
-    def _launch(
-        self, device: Device, lanes: int, function: Any, context: int, together: bool
-    ) -> Operation:
+    def _launch(self, device: Device, lanes: int, function: Any, context: int) -> Operation:
         threads: list[threading.Thread] = []
         waiting: list[threading.Thread] = []
         device.running += 1
@@ -458,7 +456,7 @@ class FakeCuda(VirtualMemoryFunctions, CopyFunctions):
                 waiting.extend(threads)
                 device.lanes += lanes
             alive = sum(thread.is_alive() for thread in threads)
-            while waiting and (together or alive < self.sms - self.busy):
+            while waiting and (self.starts_together or alive < self.sms - self.busy):
                 waiting.pop(0).start()
                 alive += 1
             if alive:

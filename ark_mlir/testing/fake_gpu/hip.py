@@ -111,6 +111,7 @@ class FakeHip(FakeCuda):
     backend = "hip"
     arch = "gfx942"
     shared_memory = _LDS
+    starts_together = False
 
     hipError_t = HipError
     hipDeviceAttribute_t = HipAttribute
@@ -171,7 +172,8 @@ class FakeHip(FakeCuda):
         if name == "hipExtMallocWithFlags":
             return arguments[:1]
         if name == "hipSetDevice":
-            return (self.devices[arguments[0]].context,)
+            ordinal: int = arguments[0]
+            return (self.devices[ordinal].context,)
         if name == "hipDeviceGetAttribute":
             return _ATTRIBUTES[arguments[0]], arguments[1]
         if name == "hipGetDeviceProperties":
@@ -201,9 +203,9 @@ class FakeHip(FakeCuda):
             totalGlobalMem=device.memory,
         )
 
-    def _cuLaunchKernelEx(self, *arguments: Any) -> tuple[int]:
+    def _cuLaunchKernelEx(self, *arguments: Any) -> tuple[int]:  # type: ignore[override]
         function, lanes, *_, stream, parameters, _ = arguments
-        return self._start(function, lanes, stream, parameters, together=False)
+        return self._start(function, lanes, stream, parameters)
 
     def _cuModuleLoadData(self, image: bytes) -> Any:
         if self.refuses_image:
