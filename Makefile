@@ -6,7 +6,7 @@
 #   make demo-gpu     the same on a GPU, and a decoder with random weights, beside PyTorch
 #   make test    tests that need no GPU; of the slow ones, this commit's shard
 #   make test-all    all tests that need no GPU
-#   make peers    PyTorch and transformers, with which tests compare results
+#   make peers    PyTorch, transformers and hip-python, with which tests compare results
 #   make check-pythons   the quick tests with other versions of Python
 #   make soak    many random cases, for hours; SCALE=0.01 runs a hundredth of them
 #   make check-asan   the lit tests with AddressSanitizer and UBSan

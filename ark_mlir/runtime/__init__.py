@@ -71,10 +71,10 @@ def load(
         drivers: functions that create the driver of each backend; tests pass their own.
         verify: proves the schedule from the tables in the file, as ``ark check`` does. Use it for
             files of unknown origin. The proof needs the compiler.
-        devices: CUDA ordinals of the GPUs for a program for cuda: one GPU for each rank, or one GPU
-            for all ranks. None takes the first GPUs of the machine. In a process that is one rank,
-            `devices` has the GPU of this rank, or the GPUs of all ranks, and None takes the GPU
-            whose ordinal is the local rank.
+        devices: ordinals of the GPUs for a program for cuda: one GPU for each rank, or one GPU for
+            all ranks; the ordinal of one GPU for a program for hip. None takes the first GPUs of
+            the machine. In a process that is one rank, `devices` has the GPU of this rank, or the
+            GPUs of all ranks, and None takes the GPU whose ordinal is the local rank.
 
     Raises:
         BundleError: the file is missing, truncated, altered, made for another machine, or not

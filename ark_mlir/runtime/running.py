@@ -102,11 +102,11 @@ class Runner:
     def access_states(self, work: Callable[[], T], on_behalf: object = None) -> T:
         """Returns `work()`, which reads or writes states; see :meth:`call_open`."""
 
-        def settled() -> T:
-            self.driver.settle()
+        def coherent() -> T:
+            self.driver.make_coherent()
             return work()
 
-        return self.call_open(settled, on_behalf)
+        return self.call_open(coherent, on_behalf)
 
     # No context manager: Ctrl-C right before the return of its `__enter__`, which is Python code,
     # would leave the lock acquired.

@@ -178,8 +178,8 @@ class CpuDriver:
         """See :meth:`Driver.make_resident`: from the next launch on, lanes stay in the kernel."""
         self._is_resident = True
 
-    def settle(self) -> None:
-        """See :meth:`Driver.settle`: memory is always coherent."""
+    def make_coherent(self) -> None:
+        """See :meth:`Driver.make_coherent`: memory is always coherent."""
 
     def end_residency(self) -> None:
         """See :meth:`Driver.end_residency`."""

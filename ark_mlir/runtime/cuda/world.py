@@ -291,8 +291,8 @@ class CudaWorldDriver:
     def make_resident(self) -> None:
         """See :meth:`Driver.make_resident`: the kernels are launched for every run."""
 
-    def settle(self) -> None:
-        """See :meth:`Driver.settle`: no kernel is resident."""
+    def make_coherent(self) -> None:
+        """See :meth:`Driver.make_coherent`: no kernel is resident."""
 
     def end_residency(self) -> None:
         """See :meth:`Driver.end_residency`: no kernel is resident."""

@@ -3,5 +3,5 @@
 Comes in: a bundle, and the driver table of the caller. Goes out: the driver of the bundle's
 backend. Read first: `interface`, the methods of a driver and their records, then `table`, which
 selects a driver. `abi` has the records that kernel and host share, and `doorbell` starts the runs
-of a resident kernel. `hip` raises the error for bundles that this version cannot launch.
+of a resident kernel.
 """

@@ -228,7 +228,7 @@ class Driver(Protocol):
         """
         ...
 
-    def settle(self) -> None:
+    def make_coherent(self) -> None:
         """Prepares an access of the host to the memory of states between two runs.
 
         A driver whose memory is coherent only between kernels ends a resident kernel.

@@ -342,8 +342,8 @@ class GpuDriver:
             )
         self._is_resident = True
 
-    def settle(self) -> None:
-        """See :meth:`Driver.settle`: the next run launches a resident kernel again."""
+    def make_coherent(self) -> None:
+        """See :meth:`Driver.make_coherent`: the next run launches a resident kernel again."""
         resident = self._resident_kernel
         if resident is not None and self._abandoned is None and not self._api.is_coherent:
             self._api.enter()

@@ -80,8 +80,8 @@ class FakeDriver:
     def make_resident(self) -> None:
         self._call("make_resident")
 
-    def settle(self) -> None:
-        self._call("settle")
+    def make_coherent(self) -> None:
+        self._call("make_coherent")
 
     def end_residency(self) -> None:
         self._call("end_residency")
