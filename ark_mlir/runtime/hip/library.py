@@ -122,6 +122,8 @@ def _find_c_function(module: Any, name: str) -> Callable[[Any], int]:
             functions = importlib.import_module(f"{package}.{candidate}").__pyx_capi__
         except ImportError:
             continue
+        if name not in functions:
+            break
         capsule = functions[name]
         get_name = ctypes.pythonapi.PyCapsule_GetName
         get_name.restype, get_name.argtypes = ctypes.c_char_p, [ctypes.py_object]
