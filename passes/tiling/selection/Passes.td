@@ -17,9 +17,10 @@ def SelectTilesPass : Pass<"ark-select-tiles", "::mlir::ark::ProgramOp"> {
 
     - matmul: on cpu, panels of both operands fit into the caches; on GPUs, a tile is a square of 64
       or 128. If the target lists tiles for its matrix units, a matmul of 16-bit floats gets the
-      listed tile with the earliest predicted end, among those that divide the result. With few rows, reading weights dominates. On GPUs, tiles then have a number
-      of columns for which the largest share of an SM exceeds the mean by at most 2 %, or 4 to 6 %
-      with matrix units, if possible; on cpu, each core gets one tile of columns.
+      listed tile with the earliest predicted end, among those that divide the result. With few
+      rows, reading weights dominates. On GPUs, tiles then have a number of columns for which the
+      largest share of an SM exceeds the mean by at most 2 %, or 4 to 6 % with matrix units, if
+      possible; on cpu, each core gets one tile of columns.
     - attention: one head and up to 64 query rows, or all query heads of a key head if they have few
       rows. With matrix units, a tile has up to 128 rows, or as many rows as the warpgroups of a CTA
       compute at once, if such tiles occupy (nearly) all SMs. On GPUs, stored scores have to fit

@@ -274,7 +274,7 @@ def test_embed_prints_vectors(tiny: Any, tmp_path: Path, capsys: Any) -> None:
 
 def test_embed_with_wrong_options(decoder_folder: Path, tmp_path: Path, capsys: Any) -> None:
     for more, message in (
-        (("--text", "1"), "this model cannot embed text"),
+        (("--text", "1"), "this model is a decoder, which cannot embed text"),
         (("--texts", tmp_path / "none.txt"), "none.txt: cannot be read"),
         (("--text", "1", "--prompt-name", "query"), "the model has no prompt 'query'; it has none"),
         (("--text", "1", "--bundle", "x", "--target", "cpu"), "cannot be used with a bundle"),

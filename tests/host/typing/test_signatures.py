@@ -57,8 +57,8 @@ FOR_BACKENDS = {"Driver", "Launch", "Memory"}
 OPEN = {
     "DLPackArray.__dlpack__", "Module.__call__", "Module.__setattr__", "Module.forward",
     "MscclppMemory.__init__", "NcclMemory.__init__", "TorchSymmetricMemory.__init__",
-    # numpy's protocols.
-    "Tensor.__array_function__", "Tensor.__array_ufunc__",
+    # Protocols of NumPy and PyTorch.
+    "Tensor.__array_function__", "Tensor.__array_ufunc__", "Tensor.__torch_function__",
 }  # fmt: skip
 SAYS_NOTHING = {"Any", "object", "dict", "list", "tuple", "Callable", "Mapping", "Sequence"}
 
