@@ -43,10 +43,10 @@ class Machine(FakeCuda):
     signal_at = ""
     signal = signal.SIGKILL
 
-    def _refuse(self, name: str, arguments: tuple[Any, ...]) -> int:
+    def _refuse(self, name: str, shown: str, arguments: tuple[Any, ...]) -> int:
         if name == self.signal_at:
             os.kill(os.getpid(), self.signal)
-        return super()._refuse(name, arguments)
+        return super()._refuse(name, shown, arguments)
 
 
 CUDA = Machine(devices=4)
