@@ -1,6 +1,6 @@
 """Pages that mlir-tblgen wrote, as pages of the site: `dialects/*/*.md` and `passes/**/Passes.md`.
 
-They begin below the first level of headings, which Sphinx refuses, and name no stage.
+The pages begin below the first level of headings, which Sphinx refuses, and name no stage.
 """
 
 from __future__ import annotations
