@@ -2,8 +2,9 @@
 
 Every exception that ark raises on purpose derives from :class:`ArkError`, except errors of the
 operating system (OSError) and those of Python's protocols, such as a missing attribute. A message
-is one line, followed by a line for each note. It begins with a location if the problem has one: the
-Python ``file:line`` that made an op, a location in an ``.mlir`` file, or the path of a file.
+is one line, followed by a line for each note. The line begins with a location if the problem has
+one: the Python ``file:line`` that made an op, a location in an ``.mlir`` file, or the path of a
+file.
 """
 
 from __future__ import annotations

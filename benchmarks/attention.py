@@ -3,10 +3,10 @@
     python benchmarks/attention.py --compile FOLDER                # where the compiler is
     python benchmarks/attention.py --bundles FOLDER [--output F]   # where the GPU is
 
-The second command needs ark's runtime, numpy, ml_dtypes, cuda-python and torch. One
-sequence with 32 heads of queries and 8 of keys, random bf16. Floating-point operations are those of
-the visible pairs of queries and keys. All arms are replays of a CUDA graph over several copies of
-the operands. An arm of ark with a larger error than SDPA has no times.
+The second command needs ark's runtime, numpy, ml_dtypes, cuda-python and torch. The operands are
+random bf16: one sequence with 32 heads of queries and 8 heads of keys. Floating-point operations
+are those of the visible pairs of queries and keys. All arms are replays of a CUDA graph over
+several copies of the operands. An arm of ark with a larger error than SDPA has no times.
 
 flash   scaled_dot_product_attention, FlashAttention
 cudnn   scaled_dot_product_attention, cuDNN
@@ -74,7 +74,7 @@ def compile_row(row: str, folder: Path, target: str) -> None:
 
 
 class Operands:
-    """Random queries, keys and values, in as many copies as the L2 cannot hold."""
+    """Random queries, keys and values, with so many copies that they exceed the L2."""
 
     def __init__(self, shape: Shape, device: str) -> None:
         import torch

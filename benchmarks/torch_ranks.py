@@ -27,8 +27,8 @@ class RankProcesses:
         ranks: the number of processes.
         device: ``cuda`` (with NCCL), or ``cpu`` (with Gloo) to try a benchmark without GPUs.
         port: the port of PyTorch's store.
-        make: ``make(rank, job)`` returns an object whose methods are the commands. It runs in the
-            process of the rank, so it must be a function of a module.
+        make: ``make(rank, job)`` returns an object whose methods are the commands. `make` runs in
+            the process of the rank, so it must be a function of a module.
         job: the settings of all ranks.
     """
 

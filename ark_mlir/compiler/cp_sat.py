@@ -1,7 +1,7 @@
 """The scheduler ``cp-sat``, which uses the constraint solver of OR-tools, for small graphs.
 
-It finds the shortest schedule on the compiler's cost model, or a schedule and a bound of its
-excess. It is a baseline for the quick schedulers.
+The scheduler finds the shortest schedule on the compiler's cost model, or a schedule and a bound of
+its excess. ``cp-sat`` is a baseline for the quick schedulers.
 """
 
 # OR-tools has no complete types.

@@ -65,7 +65,8 @@ class CompileOptions:
             ``x86-64-v3``.
         opt_level: LLVM's optimisation level, 0 to 3.
         line_info: add line information to GPU code, so that profilers show the op and the Python
-            line of an instruction. It adds some 9 % to the size of the kernel, and costs no time.
+            line of an instruction. The information adds some 9 % to the size of the kernel, and
+            costs no time.
         cache: True to look up the bundle in the cache and to store it there, False not to, or the
             cache's folder. None means ARK_CACHE and ARK_CACHE_DIR. A compilation with `dump_dir`
             does not use the cache.

@@ -50,8 +50,8 @@ def stages_between(first: str, last: str) -> tuple[str, ...]:
 def reached_stage(module: ir.Operation) -> str | None:
     """Returns the last stage that has lowered a module; None for a program of graph ops.
 
-    This is the attribute ``ark.stage``. A module that was written by hand may lack it; then the ops
-    in the module determine the stage.
+    The attribute ``ark.stage`` names this stage. A module that was written by hand may lack it;
+    then the ops in the module determine the stage.
     """
     if "ark.stage" in module.attributes:
         return ir.StringAttr(module.attributes["ark.stage"]).value

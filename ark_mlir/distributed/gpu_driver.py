@@ -89,7 +89,7 @@ class GpuRankDriver(GpuDriver):
         messages = call.all_gather("start", state)
         check_iterations(messages)
         if is_stale(messages):
-            # If a rank misses the next phase, the next collective call clears again.
+            # If a rank misses the next phase, the next collective call zeroes the counters again.
             self._dirty = True
             self._clear()
             call.all_gather("clear")
@@ -113,7 +113,7 @@ class GpuRankDriver(GpuDriver):
         """See :meth:`Driver.wait`: the outcome of all ranks."""
         epoch = self.epoch
         outcome = super().wait()
-        # Until all ranks have reported success.
+        # The counters are invalid until all ranks have reported success.
         self._dirty = True
         outcomes = self._exchange(outcome)
         for each in outcomes:

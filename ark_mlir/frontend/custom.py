@@ -162,11 +162,11 @@ def custom_op(
         name: the name of the op in schedules, reports and errors.
         body: the computation of one vCTA, as a function or as MLIR text. A function takes the tile
             of each input, which is the box that the vCTA reads, and returns the tile of the result.
-            It may call elementwise ops, reductions, ``softmax``, norms and ``matmul``, and uses no
-            other tensors. MLIR text is the body of ``ark.custom`` in the reference of the dialect.
-            Its values are ``%i0, %i1, …``, the indices of the vCTA; ``%x0, %x1, …``, the tiles of
-            the inputs; and ``%out``, the tile of the result, whose elements are undefined. It ends
-            in ``ark.yield``.
+            The function may call elementwise ops, reductions, ``softmax``, norms and ``matmul``,
+            and uses no other tensors. MLIR text is the body of ``ark.custom`` in the reference of
+            the dialect. Its values are ``%i0, %i1, …``, the indices of the vCTA; ``%x0, %x1, …``,
+            the tiles of the inputs; and ``%out``, the tile of the result, whose elements are
+            undefined. The text ends in ``ark.yield``.
         inputs: tensors of this program.
         grid: the number of vCTAs in each dimension of the grid, at most 2^22 in all.
         regions: for each input, the region that a vCTA reads; None means the whole input.

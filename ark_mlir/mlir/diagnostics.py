@@ -1,6 +1,7 @@
 """Conversion of MLIR's diagnostics to exceptions of ark.
 
-Only the C++ of the dialect has the rules for shapes and types; the frontend reports its messages.
+Only the C++ of the dialect has the rules for shapes and types; the frontend reports the messages of
+the dialect.
 """
 
 from __future__ import annotations

@@ -105,11 +105,11 @@ def build_prefill(
 ) -> Program:
     """Builds the program that reads `chunk` tokens of a prompt at once.
 
-    It has the states, inputs, outputs and parameters of :func:`build_decode`. Further inputs are
-    ``ids`` int32 ``[batch, chunk]``, the scalar ``begin``, the number of tokens before the chunk,
-    and, if `chunk` is above one, the scalar ``last``, the index of the token in the chunk to which
-    the outputs belong. Tokens after ``last`` are ignored: their keys and values are overwritten
-    before an op reads them.
+    The program has the states, inputs, outputs and parameters of :func:`build_decode`. Further
+    inputs are ``ids`` int32 ``[batch, chunk]``, the scalar ``begin``, the number of tokens before
+    the chunk, and, if `chunk` is above one, the scalar ``last``, the index of the token in the
+    chunk to which the outputs belong. Tokens after ``last`` are ignored: their keys and values are
+    overwritten before an op reads them.
 
     With `sequence_parallel`, the ranks of `config` also divide the tokens of the chunk between the
     products (:mod:`ark_mlir.models.sharding`). Raises InvalidUsageError if `max_length` exceeds the
@@ -165,11 +165,11 @@ def load(
             of the table of embeddings.
         sampling: True if ``generate`` can sample tokens.
         tensor_parallel: number of ranks that share the attention heads, the MLP and the vocabulary
-            head; see ``ark_mlir.models.sharding``. It must divide the number of heads, the number
-            of key heads and the MLP's width. All ranks run in this process: with ``cuda``, each
-            rank on a different GPU, or all ranks on one GPU with ``compile(devices=[0])``. After
-            ``ark.distributed.init``, each process is one rank: the world must have this number of
-            ranks, and each rank must compile and generate.
+            head; see ``ark_mlir.models.sharding``. The number of ranks must divide the number of
+            heads, the number of key heads and the MLP's width. All ranks run in this process: with
+            ``cuda``, each rank on a different GPU, or all ranks on one GPU with
+            ``compile(devices=[0])``. After ``ark.distributed.init``, each process is one rank: the
+            world must have this number of ranks, and each rank must compile and generate.
         sequence_parallel: True if these ranks also divide the tokens of a chunk in ``prefill``,
             whose number must be a multiple of `tensor_parallel`.
 

@@ -18,8 +18,8 @@ from .sampling import draw
 
 __all__ = ["DecoderGraph"]
 
-# The score of a hidden key. It is less than other scores, and finite in all float types: the
-# difference of two infinities would be NaN.
+# The score of a hidden key. This score is less than other scores, and finite in all float types:
+# the difference of two infinities would be NaN.
 _MASKED = -6e4
 # The keys of one query are divided into at most this number of partitions, over all key heads: a
 # large GPU has about as many SMs.
@@ -89,7 +89,7 @@ class DecoderGraph:
         """Returns cosines and sines of this run's positions, ``[tokens, size / 2]``, for all
         rotary positions that the layers have.
 
-        Their tables are constants, since the files of weights do not have them.
+        The tables of cosines and sines are constants, since the files of weights do not have them.
         """
         # A decoder has many layers, but few kinds of rotary positions.
         ropes = dict.fromkeys(self.config.rope(layer) for layer in range(self.config.layers))
@@ -281,7 +281,7 @@ class DecoderGraph:
         if config.embedding_scale != 1:
             x = ark.mul(x, config.embedding_scale, name="embed_scale")
         x = ark.reshape(x, (math.prod(ids.shape), config.hidden))
-        _ = self.rotations  # before the layers, which share them
+        _ = self.rotations  # built before the layers, since the layers share the rotations
         for number in range(config.layers):
             x = self.layer(x, number)
         return self.all_rows(x, config.names.final_norm)
@@ -291,8 +291,8 @@ class DecoderGraph:
     ) -> Tensor:
         """Returns the token ``[batch]`` after the one at `position`, as an output.
 
-        Its logits are an output, too: fp32 ``[batch, vocabulary]``. Only the logits of one token
-        of each sequence, `last`, are computed.
+        The logits of this token are an output, too: fp32 ``[batch, vocabulary]``. Only the logits
+        of one token of each sequence, `last`, are computed.
         """
         config, shard, vocabulary = self.config, self.config.shard, self.config.vocabulary
         part = ark.cast(self.head(hidden, last), fp32, name="logits")

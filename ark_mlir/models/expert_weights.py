@@ -75,7 +75,7 @@ def _stack(experts: Experts, prefix: str, result: Arrays, where: str) -> None:
 
 
 def _divide(experts: Experts, prefix: str, result: Arrays, where: str) -> None:
-    """Replaces the arrays of gate and input of a layer, whose columns are in turn.
+    """Replaces the arrays of gate and input of a layer, whose columns alternate.
 
     A file has ``[experts, inputs, outputs]``; a program has ``[experts, outputs, inputs]``.
     """

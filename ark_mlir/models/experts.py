@@ -100,7 +100,7 @@ class Experts:
         router: how the router weighs and selects experts.
         bias: True if the projections of experts have biases.
         clamp: the activation, if it is not that of the decoder's MLP.
-        names: names of the tensors in files.
+        names: the names of the tensors in files.
 
     Example:
         >>> mixtral_8x7b = Experts(num_experts=8, experts_per_token=2, width=14336, normalize=True)

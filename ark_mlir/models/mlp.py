@@ -2,7 +2,7 @@
 
 A builder gets the graph of the program, the normalised hidden states ``[batch * tokens, hidden]``,
 the prefix of the names of its tensors, such as ``model.layers.0.mlp``, and the number of the layer.
-It returns the MLP's output, of the shape of its input.
+The builder returns the MLP's output, of the shape of its input.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ __all__ = ["build_mlp"]
 
 # With fewer rows per expert on average, the rows are not sorted by expert.
 _MIN_ROWS = 2
-# The score of an expert that cannot be selected. It is less than other scores, and finite.
+# The score of an expert that cannot be selected. This score is less than other scores, and finite.
 _LEAST = -3e38
 # Prevents a division by zero if all sigmoids underflow.
 _SMALLEST_SUM = 1e-20

@@ -5,8 +5,8 @@ the ranks; each rank has all norms and the whole table of embeddings. If the hea
 table, it reads its rows of the table.
 
 ``o_proj`` and ``down_proj`` compute partial sums in the dtype of the model, which an ``all_reduce``
-adds: two in each layer. It adds in fp32 in order of rank, and rounds once; the ring algorithm
-begins with the rank after the one that keeps the part. All ranks get the same bits.
+adds: two in each layer. An ``all_reduce`` adds in fp32 in order of rank, and rounds once; the ring
+algorithm begins with the rank after the one that keeps the part. All ranks get the same bits.
 
 A program that reads many tokens at once can also divide the tokens (*sequence parallelism*,
 Korthikanti et al., 2022).

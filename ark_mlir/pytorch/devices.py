@@ -50,7 +50,7 @@ def reason_against(tensors: Iterable[torch.Tensor], options: Mapping[str, Any]) 
 def options_for(device: torch.device, options: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the options of ``ark.compile`` for a graph on `device`.
 
-    They are the user's options, and the GPU of the tensors if the user names no target.
+    The result has the user's options, and the GPU of the tensors if the user names no target.
     """
     chosen = dict(options)
     if device.type == "cuda":

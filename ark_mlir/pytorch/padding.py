@@ -70,7 +70,8 @@ def rule(*names: str) -> Callable[[Rule], Rule]:
     The rules are in ``padding_rules``, which must be imported.
 
     A rule takes the Padder, the op, and the op's arguments: Values for tensors, and expressions of
-    sympy for sizes. It returns a Value, or a tuple with None for results that nothing may use.
+    sympy for sizes. The rule returns a Value, or a tuple with None for results that nothing may
+    use.
     """
 
     def enter(function: Rule) -> Rule:

@@ -101,9 +101,9 @@ class Padded:
 
     A call pads its arguments with zeros to the sizes of their buckets, and cuts the results. A
     graph may join tensors whose sizes have different symbols, such as the lengths of keys and
-    values. It is then compiled for calls in which these symbols are equal. If the graph cannot be
-    computed on padded tensors even then, it is compiled for each set of sizes instead, and the log
-    states the reason.
+    values. Such a graph is compiled for calls in which these symbols are equal. If the graph cannot
+    be computed on padded tensors even then, it is compiled for each set of sizes instead, and the
+    log states the reason.
     """
 
     def __init__(

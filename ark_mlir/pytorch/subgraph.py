@@ -142,7 +142,8 @@ class CompiledSubgraph(torch.nn.Module):
     def _differs(self, name: str, tensor: torch.Tensor) -> bool:
         """Returns True if a tensor must be bound again.
 
-        This holds if another tensor was bound, or after a write to a tensor that was copied.
+        A tensor must be bound again if another tensor was bound, or after a write to a tensor that
+        was copied.
         """
         if name not in self._bound:
             return True

@@ -32,7 +32,7 @@ _WEIGHTS = np.array([5.0, 8.0, 5.0]) / 18
 def erf(x: Array) -> Array:
     """Returns the error function, which numpy lacks, with an error of about 1e-16.
 
-    It adds the integral from the nearest point of a table to the value at that point.
+    The function adds the integral from the nearest point of a table to the value at that point.
     """
     size = np.minimum(np.abs(x), 6.0)
     index = np.rint(np.nan_to_num(size) / _ERF_STEP).astype(np.int64)

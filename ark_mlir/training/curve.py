@@ -21,7 +21,7 @@ __all__ = ["write_curve"]
 
 _WIDTH, _HEIGHT = 860, 420
 _LEFT, _RIGHT, _TOP, _BOTTOM = 60, 16, 20, 40
-_POINTS = 800  # as many as there are columns of pixels
+_POINTS = 800  # the number of columns of pixels
 
 
 def write_curve(

@@ -62,8 +62,9 @@ def from_torch(
     as ``ark.attention``; PyTorch's joint graph has lost them.
 
     Args:
-        model: the module; its weights are the first values of the states. It is exported as it is,
-            in training mode or not. Dropout draws random numbers of ark, not those of PyTorch.
+        model: the module; its weights are the first values of the states. The module is exported as
+            it is, in training mode or not. Dropout draws random numbers of ark, not those of
+            PyTorch.
         loss: a function of the module and a batch, a dict of tensors, that returns the loss, a
             tensor of floats with one element.
         example: a batch, whose names, shapes and dtypes are those of all batches.

@@ -1,6 +1,7 @@
 """Scenarios of test_world_processes.py: functions that each process of a world runs.
 
-``python world_scenarios.py NAME`` runs one and prints its result as JSON. It needs no compiler.
+``python world_scenarios.py NAME`` runs one and prints its result as JSON. A scenario needs no
+compiler.
 """
 
 from __future__ import annotations

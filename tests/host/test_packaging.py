@@ -35,7 +35,7 @@ def test_the_wheel_has_the_package_only(packaged: set[str]) -> None:
 
 
 def test_the_wheel_has_no_emulator(packaged: set[str]) -> None:
-    """The emulator is for tests. It is not a target for users."""
+    """The emulator is for tests, and not a target for users."""
     ours = {path.name for path in (ROOT / "tests/support").rglob("*") if path.suffix == ".cpp"}
     assert {"simt.cpp", "shared.cpp"} <= ours
     assert not ours & {name.rpartition("/")[2] for name in packaged}

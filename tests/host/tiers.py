@@ -16,8 +16,8 @@ HOST = Path(__file__).parent
 # Sets the shard, for runs that repeat the choice of another commit.
 SHARD_VARIABLE = "ARK_TEST_SHARD"
 
-# Folders and files of tests/host whose tests run with every version of Python. They cover arrays,
-# threads, signals, ctypes and the bindings, which differ between versions, in a minute.
+# Folders and files of tests/host whose tests run with every version of Python. These tests cover
+# arrays, threads, signals, ctypes and the bindings, which differ between versions, in a minute.
 QUICK = (
     "bundle",
     "e2e/test_lanes.py",

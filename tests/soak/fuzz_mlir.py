@@ -6,11 +6,11 @@
     python tests/soak/fuzz_mlir.py --server build-asan/bin/ark-opt-server --count 100000
 
 An input is a text or a bytecode file that was mutated, and a command line of ark-opt. Each input
-runs without ark-opt's guard first. It ends well when ark-opt accepts it or refuses it with a
-message. It fails when ark-opt dies by a signal or a fatal error, when a sanitizer reports
-something, or when it takes more than 5 s of processor time (15 s with a sanitizer). Each input
-that fails runs again with the guard, which must end with status 1 and one error that names the
-file; otherwise the failure has escaped.
+runs without ark-opt's guard first. Such a run ends well when ark-opt accepts it or refuses it with
+a message. The run fails when ark-opt dies by a signal or a fatal error, when a sanitizer reports
+something, or when it takes more than 5 s of processor time (15 s with a sanitizer). Each input that
+fails runs again with the guard, which must end with status 1 and one error that names the file;
+otherwise the failure has escaped.
 
 Failures are counted by cause: the innermost frames of their stacks. The exit status is 1 if a
 failure escapes, or if a cause is in ark: the stack contains code of ark other than parsers,

@@ -7,9 +7,9 @@
     tests/soak/run.py --jobs 16             # 16 processes, each with a share of the cases
 
 A script is run if it is executable and has a constant FULL_COUNT, the count of its long run.
-It takes --count and --seed, and its last line is JSON with "name", "count", "failures", "seconds".
-With several jobs, a script runs as several processes with different seeds. A script with the
-constant EXCLUSIVE runs afterwards, in one process and with no other script beside it.
+The script takes --count and --seed, and its last line is JSON with "name", "count", "failures",
+"seconds". With several jobs, a script runs as several processes with different seeds. A script with
+the constant EXCLUSIVE runs afterwards, in one process and with no other script beside it.
 """
 
 from __future__ import annotations

@@ -46,8 +46,8 @@ Shape = tuple[int, ...]
 def attention(op: Any, step: Step) -> None:
     """Differentiates attention with respect to queries, keys, values and an added mask.
 
-    Weights and slopes are computed in fp32 or wider. They are rounded to the dtype of the queries
-    before they are multiplied by matrices, as in PyTorch.
+    Weights and slopes are computed in fp32 or wider, and rounded to the dtype of the queries before
+    they are multiplied by matrices, as in PyTorch.
     """
     length = None if op.kv_length is None else step.read(op.kv_length)
     mask = None if op.mask is None else step.read(op.mask)

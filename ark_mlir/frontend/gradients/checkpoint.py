@@ -33,9 +33,9 @@ def checkpoint(
     Guestrin, 2016).
 
     Args:
-        function: computes a tensor, or a list of tensors, from `inputs`. It is called once now and
-            once by ``ark.gradients``, and must create the same ops both times. It may read
-            parameters and states that are not among `inputs`.
+        function: computes a tensor, or a list of tensors, from `inputs`. `function` is called once
+            now and once by ``ark.gradients``, and must create the same ops both times. `function`
+            may read parameters and states that are not among `inputs`.
         inputs: tensors; activations that `function` reads must be among them.
 
     Raises InvalidUsageError if `function` does not return tensors, or updates a state.

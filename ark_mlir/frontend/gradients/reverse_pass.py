@@ -28,7 +28,7 @@ def gradients(loss: Tensor, wrt: Sequence[Tensor], seed: Tensor | None = None) -
     """Returns the derivative of `loss` with respect to each tensor of `wrt`.
 
     The derivatives are tensors of the same program, of the shapes and dtypes of `wrt`; the ops that
-    compute them are appended to the program. They may be differentiated again.
+    compute them are appended to the program. The derivatives may be differentiated again.
 
     Args:
         loss: a tensor of floats with one element; with `seed`, of any shape.

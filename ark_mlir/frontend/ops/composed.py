@@ -75,7 +75,7 @@ def floor(x: Tensor, name: str | None = None) -> Tensor:
     source = _number(x, "floor")
     if not _is_float(source):
         return source
-    # The cast truncates toward zero. It is exact for all numbers that are not whole.
+    # The cast truncates toward zero, and is exact for all numbers that are not whole.
     whole = cast(cast(source, int32), source.dtype)
     below = whole - cast(source < whole, source.dtype)
     # Whole numbers are returned themselves, so that -0.0 keeps its sign.

@@ -105,7 +105,7 @@ def attention(
 ) -> Tensor:
     """Returns ``softmax(q k^T * scale + mask) v`` for every head.
 
-    The result has the shape of `q` and its dtype. This is the attention of Vaswani et al. (2017),
+    The result has the shape of `q` and its dtype. The op is the attention of Vaswani et al. (2017),
     whose query heads may share key heads (Ainslie et al., 2023).
 
     Args:

@@ -186,8 +186,8 @@ def layernorm(
         weight, bias: ``[D]`` of the dtype of `x`, or None.
         eps: a number that is not negative.
 
-    This is layer normalization (Ba, Kiros and Hinton, 2016). Raises InvalidUsageError if shapes or
-    dtypes do not fit, or `eps` is negative or not finite.
+    The op is layer normalization (Ba, Kiros and Hinton, 2016). Raises InvalidUsageError if shapes
+    or dtypes do not fit, or `eps` is negative or not finite.
 
     Example:
         >>> weight, bias = (ark.parameter(name, (64,)) for name in ("weight", "bias"))
@@ -214,8 +214,8 @@ def rmsnorm(
         weight: ``[D]`` of the dtype of `x`, or None.
         eps: a number that is not negative.
 
-    This is RMSNorm (Zhang and Sennrich, 2019). Raises InvalidUsageError if shapes or dtypes do not
-    fit, or `eps` is negative or not finite.
+    The op is RMSNorm (Zhang and Sennrich, 2019). Raises InvalidUsageError if shapes or dtypes do
+    not fit, or `eps` is negative or not finite.
 
     Example:
         >>> weight = ark.parameter("weight", (64,))

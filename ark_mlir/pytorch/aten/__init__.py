@@ -1,4 +1,4 @@
-"""The table of ATen ops; see ``table``. It does not import torch."""
+"""The table of ATen ops; see ``table``. This package does not import torch."""
 
 from . import adjoints as adjoints
 from . import convolution as convolution

@@ -45,7 +45,7 @@ def _grouped(
         raise unsupported("grouped products other than of rows, up to offsets, by matrices")
     count = rows.shape[0]
     ends = tensor(offs, int32)
-    # Rows beyond the last offset belong to no group. They are multiplied with the last group.
+    # Rows beyond the last offset belong to no group. Such rows are multiplied with the last group.
     begins = ark.concat([ark.zeros((1,), int32), ends[:-1]], 0)
     limits = ark.concat([ends[:-1], ark.full((1,), count, int32)], 0)
     product = ark.grouped_matmul(rows, ark.transpose(table, (0, 2, 1)), limits - begins)

@@ -63,7 +63,7 @@ def usable_tensor(value: Any, buffer: Buffer, run_stream: RunStream) -> DeviceAr
 
     Returns None if the value needs the full checks.
 
-    This is the fast path of decoders, which pass tensors for every token.
+    The function is the fast path of decoders, which pass tensors for every token.
     """
     torch = run_stream.torch
     if (

@@ -31,7 +31,7 @@ class QueueWatch:
     The time counts from the moment at which the stream reaches the launch: earlier work of the
     stream has no limit, and neither has a kernel that has begun. Waits of a kernel have deadlines,
     but a defect may stop its threads elsewhere, such as at a barrier. So a kernel that runs for a
-    minute is a warning.
+    minute causes a warning.
 
     Args:
         kernel: the kernel.
@@ -53,7 +53,8 @@ class QueueWatch:
     def start(self, timeout_ns: int) -> QueueWatch:
         """Restarts the timer for waits of at most `timeout_ns`; returns itself.
 
-        Every run restarts the timer, so this is cheap; only long runs poll.
+        Every run restarts the timer, so this method makes no call of the driver; only long runs
+        poll.
         """
         self._seconds = _LIMIT_FACTOR * timeout_ns / 1e9
         self._next = 0.0

@@ -46,8 +46,8 @@ class GpuResident:
 
     Lane 0 polls words in pinned memory of the host, forwards the number of the run to the other
     lanes through words on the device, and answers for all lanes. If the host does not ring for as
-    long as a wait may last, the kernel ends, and the next run launches the kernel again. So it
-    never occupies the GPU for a host that does not ring.
+    long as a wait may last, the kernel ends, and the next run launches the kernel again. So the
+    kernel never occupies the GPU for a host that does not ring.
 
     Args:
         api: the driver API.

@@ -101,8 +101,8 @@ class HipLibrary:
     def hipThreadExchangeStreamCaptureMode(self, mode: int) -> tuple[Any, int]:
         """Sets the capture mode of this thread; returns the error and the mode before.
 
-        The function of hip-python has no argument and passes an undefined mode to HIP. This calls
-        the C function that the module has for other modules.
+        The function of hip-python has no argument and passes an undefined mode to HIP. So this
+        method calls the C function that the module exports for other extension modules.
         """
         if self._exchange is None:
             self._exchange = _find_c_function(self._module, "hipThreadExchangeStreamCaptureMode")
@@ -157,7 +157,7 @@ def text_of(name: str | bytes) -> str:
     return name.decode("utf-8", "replace") if isinstance(name, bytes) else name
 
 
-# The runtime tells devices of the same library from others by the object.
+# One object per module: devices belong to the same library if their objects are identical.
 _libraries: dict[Any, HipLibrary] = {}
 
 

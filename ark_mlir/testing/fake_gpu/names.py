@@ -31,7 +31,8 @@ ERRORS = {
     NOT_PERMITTED: ("NOT_PERMITTED", "operation not permitted"),
     NOT_SUPPORTED: ("NOT_SUPPORTED", "operation not supported"),
 }
-# Functions that release a handle. They never fail in the stand-in, unless their context is lost.
+# Functions that release a handle. Such functions never fail in the stand-in, unless their context
+# is lost.
 RELEASE = {
     "cuDevicePrimaryCtxRelease", "cuEventDestroy", "cuMemAddressFree", "cuMemFree",
     "cuIpcCloseMemHandle", "cuMemFreeHost", "cuMemRelease", "cuMemUnmap", "cuModuleUnload",
@@ -60,7 +61,7 @@ WITHOUT_CONTEXT = OF_THE_PROCESS | {
     "cuCtxGetDevice", "cuCtxPopCurrent", "cuCtxPushCurrent", "cuCtxSetCurrent",
     "cuDriverGetVersion",
 }  # fmt: skip
-# Functions that change only the calling thread. They work after the loss of its context.
+# Functions that change only the calling thread. Such functions work after the loss of its context.
 OF_THE_THREAD = {
     "cuCtxGetDevice", "cuCtxPopCurrent", "cuCtxPushCurrent", "cuCtxSetCurrent",
     "cuDriverGetVersion", "cuThreadExchangeStreamCaptureMode",

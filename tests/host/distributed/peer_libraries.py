@@ -1,8 +1,8 @@
 """Stand-ins for libraries that share memory of GPUs: PyTorch's symmetric memory, MSCCL++, NCCL.
 
-They have the names, arguments and results of the libraries as far as ark calls them, and raise on
-anything else. The memory is that of the stand-in for CUDA. Processes find the file descriptors of
-each other in a folder.
+The stand-ins have the names, arguments and results of the libraries as far as ark calls them, and
+raise on anything else. The memory is that of the stand-in for CUDA. Processes find the file
+descriptors of each other in a folder.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ def test_ranks_that_cannot_run_together(launch: Launch, difference: str, message
 @pytest.mark.parametrize("size", [2, 3])
 @pytest.mark.parametrize("refused", ["create", "export", "import"])
 def test_legacy_ipc(launch: Launch, refused: str, size: int) -> None:
-    """It is chosen when one rank cannot share file descriptors of memory."""
+    """Legacy CUDA IPC is chosen when one rank cannot share file descriptors of memory."""
     text = "legacy CUDA IPC, since file descriptors of memory are refused"
     assert launch("legacy", refused, size=size) == [[[0.0] * 4, 6, text, True, [], True]] * size
 

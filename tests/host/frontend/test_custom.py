@@ -115,7 +115,7 @@ def test_pins_apply_to_the_op_and_not_to_its_body() -> None:
 
 
 @pytest.mark.parametrize("target", ["cuda:sm_90a", "hip:gfx942"])
-def test_gpus_take_it(target: str) -> None:
+def test_gpus_take_custom_ops(target: str) -> None:
     with ark.Program("p") as program:
         x = ark.input("x", (8, 12))
         ark.output("y", rows_op(x, lambda tile: ark.softmax(tile)))
@@ -344,7 +344,8 @@ HALF = """
     ],
 )
 def test_results_that_are_not_written_are_refused(body: str, message: str, target: str) -> None:
-    """Before, these programs were proven, and returned old bytes of the arena."""
+    """Without the check, the proof would accept these programs, which return old bytes of the
+    arena."""
     with ark.Program("p") as program:
         x = ark.input("x", (8, 12))
         ark.output("y", rows_op(x * x, body) + 1)
@@ -404,7 +405,8 @@ def test_a_branch_in_a_loop(pick_target: Pick) -> None:
 
 
 def test_ops_with_results_of_one_shape(pick_target: Pick) -> None:
-    """Before, both tasks wrote to one tensor, and tiling refused the program."""
+    """Each task has its own tensor: tiling refuses a program with two tasks that write to one
+    tensor."""
     with ark.Program("p") as program:
         x = ark.input("x", (8, 12))
         ark.output("y", rows_op(x, REVERSED) + rows_op(x * 2, REVERSED))

@@ -1,7 +1,7 @@
 """Compiled kernels keep the contract that other tests check with the toy kernel.
 
 The other tests of this folder run a kernel written in C, so that they fail for reasons of the
-runtime only. These fail when compiler and runtime disagree.
+runtime only. The tests of this file fail when compiler and runtime disagree.
 """
 
 from __future__ import annotations

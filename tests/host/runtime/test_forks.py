@@ -47,8 +47,8 @@ def _run(script: str) -> list[str]:
 
 
 def test_a_fork_during_a_run_of_another_thread() -> None:
-    """The child refuses the executable, whose states may be those of an unfinished run. It can
-    close this one and load another one, and the parent continues."""
+    """The child refuses the executable, whose states may be those of an unfinished run. The child
+    can close this executable and load another one, and the parent continues."""
     refused = (
         "InvalidUsageError: another thread was in a call of the executable 'toy', or of one that "
         "shares its states, when this process was forked: load or compile it again"

@@ -123,7 +123,8 @@ def test_dropping_frees_all_resources(
     elsewhere: bool,
     unraisable: list[BaseException],
 ) -> None:
-    """This also holds if the garbage collector runs in a thread that never used the device."""
+    """All resources are freed even if the garbage collector runs in a thread that never used the
+    device."""
     executables = [added(cuda, kernel)]
     use(executables[0], x)
     executables[0].itself = executables  # type: ignore[attr-defined]  # a cycle

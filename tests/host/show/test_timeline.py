@@ -59,7 +59,7 @@ def test_the_page_holds_the_schedule(tmp_path: Path) -> None:
 
 
 def test_the_page_needs_no_other_file(tmp_path: Path) -> None:
-    """It must open without a network, from any folder."""
+    """The page must open without a network, from any folder."""
     page = page_of(bundle_of(add_program()), tmp_path)
 
     class Links(HTMLParser):

@@ -1,4 +1,5 @@
-"""Functions in LLVM IR for loads and stores. They have a fast path, and call C++ otherwise."""
+"""Functions in LLVM IR for loads and stores. The functions have a fast path, and call C++
+otherwise."""
 
 from __future__ import annotations
 

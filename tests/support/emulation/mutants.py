@@ -66,8 +66,8 @@ class Mutant:
     """An instruction with a planted mistake.
 
     Attributes:
-        name: the instruction by its function or op and its number there, and the mutation. It has
-            no line numbers. Mutants of texts that all kernels share have the same name in all
+        name: the instruction by its function or op and its number there, and the mutation. The name
+            has no line numbers. Mutants of texts that all kernels share have the same name in all
             programs.
         sites: the instruction, and its copies.
         mutation: the kind of the mistake.
@@ -83,8 +83,8 @@ class Mutant:
     def may_be_redundant(self) -> bool:
         """True if another instruction may have the same effect as the one that is mutated.
 
-        These are barriers of the CTA or of a warp, commits, and waits for groups of `wgmma`: a
-        later commit or wait is for all earlier copies and products.
+        Such instructions are barriers of the CTA or of a warp, commits, and waits for groups of
+        `wgmma`: a later commit or wait is for all earlier copies and products.
         """
         return self.name.startswith(("bar", "cp_async_commit", "wgmma_commit", "wgmma_wait"))
 

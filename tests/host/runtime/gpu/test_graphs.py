@@ -205,8 +205,8 @@ def test_the_kth_call_of_a_capture_fails(vendor: type[FakeCuda], kernel: bytes, 
 
 
 def test_driver_calls_of_a_run(exe: Executable, cuda: FakeCuda, x: Array) -> None:
-    """One copy to the device, one launch, one copy back and one event, without allocations or table
-    uploads, and one wait. This holds for arrays of the host and of the device."""
+    """A run makes one copy to the device, one launch, one copy back, one event and one wait,
+    without allocations or table uploads, for arrays of the host and of the device."""
     given, y = OnDevice(x), OnDevice(np.zeros(128, np.float32))
     exe.run(x=x)
     expected = ["cuMemcpyHtoDAsync", "cuLaunchKernelEx", "cuMemcpyDtoHAsync", "cuEventRecord"]

@@ -256,7 +256,7 @@ def test_only_time_without_a_break_counts(monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_kernel_that_runs_for_long_is_reported(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """After one minute, two and four minutes; the next launch starts the time again."""
+    """Warnings appear after one, two and four minutes; the next launch starts the time again."""
     now, record = 100.0, SimpleNamespace(queued=False)
     kernel: Any = SimpleNamespace(
         lanes=3, bundle=SimpleNamespace(manifest=SimpleNamespace(program="toy"))
@@ -343,7 +343,7 @@ def test_ctrl_c_in_the_queue(
 
 
 def abandon(executable: Executable, x: Array, stays: bool) -> None:
-    """Makes a run that stays queued behind a foreign kernel until the host gives it up."""
+    """Makes a run that stays queued behind a foreign kernel until the host abandons the run."""
     if stays:
         with pytest.raises(ark.BusyError), executable.resident() as resident:
             resident.run(x=x)

@@ -201,7 +201,7 @@ def test_a_lane_without_room_is_a_hang(kernel: bytes) -> None:
 
 
 def test_a_kernel_that_fails(kernel: bytes, x: Array) -> None:
-    """This run and every later one raise the reason; `close` ends."""
+    """The failed run, every later run and `close` raise the reason."""
     hip = FakeHip()
     with fake_executable(hip, kernel, add_program()) as exe:
         exe.bind({"w": W}).run(x=x)
