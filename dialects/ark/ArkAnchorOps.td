@@ -206,8 +206,8 @@ def Ark_MatmulOp : Ark_AnchorOp<"matmul"> {
     one of wider floats, the result has the wider type. Two operands of 8-bit floats give f32. The
     result of any floats may also be f32, the accumulator without rounding.
 
-    - (matmul_c1) both operands have rank two or more. They have one element type, or are floats, at
-      least one of which has 8 bits.
+    - (matmul_c1) both operands have rank two or more. The operands have one element type, or are
+      floats, at least one of which has 8 bits.
     - (matmul_c2) the contracted extents agree, after `transpose_input` and `transpose_other`.
     - (matmul_c3) the leading dimensions broadcast.
 

@@ -154,8 +154,8 @@ void DependenceBuilder::add(unsigned producer, unsigned consumer, Hazard hazard,
                                 std::move(relation)});
 }
 
-/// Finds dependences between vCTAs of one task. These are rare: regions of a
-/// task that updates in place may overlap.
+/// Finds dependences between vCTAs of one task. Such dependences are rare:
+/// regions of a task that updates in place may overlap.
 void DependenceBuilder::findWithin(unsigned task) {
   auto share = [](const Access &a, const Access &b) {
     return a.view.root == b.view.root &&

@@ -55,7 +55,8 @@ private:
     /// Index of the first box. Boxes are numbered in row-major order of `dims`.
     uint32_t firstBox = 0;
     /// The bytes of every box that a vCTA accesses, if elements overlap or are
-    /// scattered. This list replaces the grid and counts as one dimension.
+    /// scattered. The list of bytes replaces the grid and counts as one
+    /// dimension.
     std::vector<std::vector<Bounds>> listed;
     /// The range from the first to the last byte.
     Bounds bytes;

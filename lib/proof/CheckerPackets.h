@@ -13,9 +13,9 @@ namespace mlir::ark::checker {
 
 /// Checks that task packets are words of 32 or 64 bits, and checks the
 /// semaphores of kind `packet`. A wait for such a semaphore polls packets
-/// instead of a counter. It is equivalent to a wait for a counter if each
-/// signal comes right after the work item that writes the polled packets, and
-/// if no other task ever writes the bytes of these packets.
+/// instead of a counter. Such a wait is equivalent to a wait for a counter if
+/// each signal comes right after the work item that writes the polled packets,
+/// and if no other task ever writes the bytes of these packets.
 LogicalResult checkPackets(ScheduleOp schedule, const ProgramAccesses &program,
                            ArrayRef<Lane> lanes);
 

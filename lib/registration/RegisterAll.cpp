@@ -28,7 +28,8 @@ using namespace mlir;
 void ark::registerAllArkDialects(DialectRegistry &registry) {
   registerArkBackends();
   registry.insert<ArkDialect>();
-  // The translation from gpu.module to PTX needs these.
+  // The translation from gpu.module to PTX needs these translations and
+  // interfaces.
   registerAllToLLVMIRTranslations(registry);
   NVVM::registerNVVMTargetInterfaceExternalModels(registry);
 }

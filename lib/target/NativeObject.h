@@ -22,10 +22,10 @@
 namespace mlir::ark {
 
 struct NativeObjectOptions {
-  /// Empty selects the module's `llvm.target_triple`, or else this machine's
-  /// triple.
+  /// An empty string selects the module's `llvm.target_triple`, or else this
+  /// machine's triple.
   std::string triple;
-  /// Empty selects a baseline processor of the triple.
+  /// An empty string selects a baseline processor of the triple.
   std::string cpu;
   /// Features in LLVM's form: "+avx2,-avx512f".
   std::string features;

@@ -1,7 +1,7 @@
 //===- ExpandSegmentSums.cpp - Turn segment sums into custom ops ----------===//
 //
-// A vCTA owns a block of segments. It reads all indices, and adds the slices
-// that belong to its segments one after the other.
+// A vCTA owns a block of segments. The vCTA reads all indices, and adds the
+// slices that belong to its segments one after the other.
 //
 //===----------------------------------------------------------------------===//
 

@@ -128,8 +128,8 @@ ark::buildCompilePipeline(OpPassManager &pm,
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Flags that accompany `--ark-compile-to`. They are flags instead of passes,
-/// because their order on the command line does not matter.
+/// Flags that accompany `--ark-compile-to`. The settings are flags instead of
+/// passes, because their order on the command line does not matter.
 struct CompileFlags {
   llvm::cl::opt<std::string> from{
       "ark-compile-from", llvm::cl::desc("First stage to run"),

@@ -67,8 +67,8 @@ struct CompilePipelineOptions
       llvm::cl::init(false)};
   Option<int64_t> vectorElements{
       *this, "vector-elements",
-      llvm::cl::desc("f32 elements of a vector register of the cpu; 0: of this "
-                     "machine"),
+      llvm::cl::desc("f32 elements of a vector register of the cpu; 0 selects "
+                     "those of this machine"),
       llvm::cl::init(0)};
 };
 

@@ -1,15 +1,15 @@
 //===- Auto.cpp - Choose the best of several schedules --------------------===//
 //
 // No scheduler is best for all programs. The list scheduler schedules critical
-// tasks first, at the earliest end. It does not foresee that a task that it
-// schedules late waits for a lane that it filled early. The round-robin
-// scheduler, which divides every task among all SMs, avoids that. The rounds
-// scheduler uses the fewest SMs that take no longer, which keeps dependent
-// vCTAs on one SM. All three take little time, so this scheduler tries all
-// three. If a plan limits the SMs of a large exchange between ranks, it tries
-// the overlap scheduler as well. Without such a plan, predicted times do not
-// show whether an exchange on few SMs ends in time: products take less time
-// than predicted, since they read most operands from caches.
+// tasks first, at the earliest end. The list scheduler does not foresee that a
+// task that it schedules late waits for a lane that it filled early. The
+// round-robin scheduler, which divides every task among all SMs, avoids that.
+// The rounds scheduler uses the fewest SMs that take no longer, which keeps
+// dependent vCTAs on one SM. All three take little time, so this scheduler
+// tries all three. If a plan limits the SMs of a large exchange between ranks,
+// it tries the overlap scheduler as well. Without such a plan, predicted times
+// do not show whether an exchange on few SMs ends in time: products take less
+// time than predicted, since they read most operands from caches.
 //
 //===----------------------------------------------------------------------===//
 

@@ -27,8 +27,8 @@ SmallVector<LaneTimes::Gap> LaneTimes::getGaps(unsigned lane,
 
 void LaneTimes::add(unsigned lane, const WorkItem &workItem) {
   std::vector<WorkItem> &workItems = lanes[lane];
-  // Inserts the work item after all work items that start no later. These were
-  // placed earlier, and the new work item may depend on them.
+  // Inserts the work item after all work items that start no later. Such work
+  // items were placed earlier, and the new work item may depend on them.
   auto at = llvm::upper_bound(
       workItems, workItem.startTime,
       [](double time, auto &other) { return time < other.startTime; });

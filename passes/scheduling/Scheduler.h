@@ -25,8 +25,8 @@ struct Placement {
     Interval sms;
     unsigned smLane;
     /// False if the task should run in the lanes of producers with the same
-    /// setting, without synchronisation in between. This is only possible if
-    /// the dependences permit it.
+    /// setting, without synchronisation in between. False is only possible if
+    /// the dependences permit such an execution.
     bool sync;
     /// SMs that execute the task beside other work, if they end earlier than
     /// all SMs together; empty if the task prefers no SMs.

@@ -44,7 +44,8 @@ public:
   Clock joinAfter(SmallVectorImpl<ItemRef> &items) const;
 
 private:
-  /// The index of a lane's clock from an item on. It changes only at waits.
+  /// The index of a lane's clock from an item on. The index changes only at
+  /// waits.
   struct Step {
     unsigned firstItem, clock;
   };

@@ -58,11 +58,11 @@ def VerifySynchronizationPass
     : Pass<"ark-verify-synchronization", "::mlir::ark::ProgramOp"> {
   let summary = "Prove that a schedule neither races nor hangs";
   let description = [{
-    The pass runs at every compilation, unless the option `verify` is false. It proves the following
-    rules. The proof never accepts a wrong schedule. It is exact unless the regions of a buffer have
-    too many byte intervals, when it may reject a correct schedule. It shares only the dialect and
-    `lib/support/BufferView` with the schedulers and with the pass that inserts synchronisation.
-    docs/schedule.md contains the argument.
+    The pass runs at every compilation, unless the option `verify` is false. The pass proves the
+    following rules. The proof never accepts a wrong schedule. The proof is exact unless the regions
+    of a buffer have too many byte intervals, when it may reject a correct schedule. The pass shares
+    only the dialect and `lib/support/BufferView` with the schedulers and with the pass that inserts
+    synchronisation. docs/schedule.md contains the argument.
 
     - every operand, and the region of every vCTA in it, lies within its buffer, and the operand
       begins at a multiple of the size of its elements;

@@ -139,8 +139,8 @@ static void bufferizeBoundary(TaskOp task, ArrayRef<TilePair> shared) {
   for (auto [value, tensor, tile] :
        llvm::zip(yield.getOperands(), destinations, task.getOutTiles())) {
     // The first op materializes in the tensor of the tile, which declares that
-    // all accesses to the tile alias. It has no other effect: the second op
-    // copies a buffer onto itself.
+    // all accesses to the tile alias. This op has no other effect: the second
+    // op copies a buffer onto itself.
     auto inTensor = bufferization::MaterializeInDestinationOp::create(
         builder, yield.getLoc(), value, tensor);
     bufferization::MaterializeInDestinationOp::create(

@@ -18,7 +18,7 @@ def HandOffPacketsPass : Pass<"ark-hand-off-packets", "::mlir::ark::ProgramOp"> 
     the operands of a task separately, the regions of several operands are received as one region.
 
     A task receives packets until its temporaries take three quarters of the target's
-    `shared_memory`. It waits for further operands and reads them from the arena.
+    `shared_memory`. The task waits for further operands and reads them from the arena.
 
     ```mlir
     %x = memref.alloc() : memref<1x2048xbf16>

@@ -11,9 +11,9 @@ namespace mlir::ark {
 class MmaStages;
 
 /// Builds the code of one thread. Some threads share a row of an operand, and
-/// each loads 8 elements of a slice of K. This is not the order that the
-/// instruction defines, but A and B use the same permuted K order, so that the
-/// sum is unchanged.
+/// each loads 8 elements of a slice of K. The order of these elements is not
+/// the order that the instruction defines, but A and B use the same permuted K
+/// order, so that the sum is unchanged.
 class MmaBuilder {
 public:
   MmaBuilder(ImplicitLocOpBuilder &builder, ArrayRef<MatmulTile> products,

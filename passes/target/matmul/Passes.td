@@ -24,11 +24,11 @@ def UseTensorCoresPass : Pass<"ark-use-tensor-cores", "::mlir::ModuleOp"> {
     products of the current one.
 
     More rows of activations: a warp multiplies 32 of them by 32 rows of one weight, or by 16 rows
-    of each of two weights. It takes fewer rows if the number of warps or the memory requires that.
-    Whole tiles go through shared memory: the threads copy the next stages with `cp.async` while the
-    warps multiply. If K is split among warps, a reduction adds the partial sums in a fixed order.
-    If memory does not suffice for partial sums, K is not split, and the product is added to the
-    result directly.
+    of each of two weights. The warp takes fewer rows if the number of warps or the memory requires
+    that. Whole tiles go through shared memory: the threads copy the next stages with `cp.async`
+    while the warps multiply. If K is split among warps, a reduction adds the partial sums in a
+    fixed order. If memory does not suffice for partial sums, K is not split, and the product is
+    added to the result directly.
 
     On sm_90a, warpgroups (four warps) multiply whole tiles of at least 64 rows from shared memory
     with `wgmma`. The rows of either operand may lie across K instead, as those of `[K, N]` weights:

@@ -204,8 +204,8 @@ bool RowChainFinder::setSpace(ChainOp &chainOp) {
   return true;
 }
 
-/// Returns true if `view` and `content` are disjoint. They may be different
-/// columns of the same rows.
+/// Returns true if `view` and `content` are disjoint. Disjoint views may be
+/// different columns of the same rows.
 bool RowChainFinder::isDisjoint(const View &view,
                                 const Content &content) const {
   const View &other = content.view;

@@ -27,8 +27,8 @@ void registerBoundModels(DialectRegistry &registry);
 /// Returns a constant upper bound of the number of iterations, if there is one.
 std::optional<int64_t> getSizeBound(scf::ParallelOp loop);
 
-/// Returns the product of the constant extents. It is the number of iterations
-/// of one vCTA if the other extents count the vCTAs of a work item.
+/// Returns the product of the constant extents. The product is the number of
+/// iterations of one vCTA if the other extents count the vCTAs of a work item.
 int64_t getStaticSize(scf::ParallelOp loop);
 
 /// Moves the body of a parallel loop, without its terminator, before `op`.

@@ -23,8 +23,8 @@ static constexpr int64_t kMinChunkBytes = 512;
 /// Size of the largest chunk: four loads per thread. With eight loads, the
 /// registers would not hold both the chunk and the elements of the row.
 static constexpr int64_t kMaxChunkBytes = 2048;
-/// Size of the largest chunk of 8-bit weights. It has as many elements as the
-/// largest chunk of 16-bit weights.
+/// Size of the largest chunk of 8-bit weights. Such a chunk has as many
+/// elements as the largest chunk of 16-bit weights.
 static constexpr int64_t kMaxNarrowChunkBytes = 1024;
 /// A warp reads the same columns of every row, so that the elements of the
 /// activation row stay in registers. The registers suffice for two chunks.

@@ -13,9 +13,9 @@ namespace mlir::ark {
 
 /// Kinds of merging two tasks. Pairwise: vCTA `i` executes the work of vCTA `i`
 /// of both tasks. Repeated: every vCTA of the second task first executes the
-/// work of one vCTA of the first task. This is the only vCTA of the first task
-/// or, if the grid of the second task begins with the grid of the first, the
-/// vCTA with the same leading indices.
+/// work of one vCTA of the first task. This vCTA is the only vCTA of the first
+/// task or, if the grid of the second task begins with the grid of the first,
+/// the vCTA with the same leading indices.
 enum class MergeKind { Pairwise, Repeated };
 
 /// Returns true if every vCTA of `second` has a vCTA of `first` whose work it

@@ -12,7 +12,7 @@
 namespace mlir::ark {
 
 /// The properties that decide whether a task may be fused with an independent
-/// task. They do not depend on the inputs that the tasks share.
+/// task. The properties do not depend on the inputs that the tasks share.
 struct TaskLoad {
   /// Structured ops of the body.
   int64_t numOps = 0;

@@ -174,8 +174,8 @@ TaskOp GroupTiler::createTask(int64_t warps) {
   return task;
 }
 
-/// Returns the offset of a tile of the value in the out's tile. It is zero
-/// except in dimensions that the out's tile covers completely.
+/// Returns the offset of a tile of the value in the out's tile. The offset is
+/// zero except in dimensions that the out's tile covers completely.
 SmallVector<OpFoldResult> GroupTiler::getUpdateOffsets(ValueRange indices) {
   AffineExpr start = rewriter.getAffineSymbolExpr(0),
              tile = rewriter.getAffineSymbolExpr(1);

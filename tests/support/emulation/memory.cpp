@@ -62,7 +62,8 @@ struct Version {
   Stamp stamp;
 };
 
-/// The reader, and the view that it must see. It also sees the stores of `own`.
+/// The reader, and the view that it must see. The reader also sees the stores
+/// of `own`.
 struct Reader {
   const View &view;
   int own;

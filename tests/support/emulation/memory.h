@@ -45,8 +45,8 @@ bool takeWaitForHost();
 /// Protects memory and the state of a launch.
 std::mutex &getMutex();
 
-/// Loads and stores of the current CTA. They end the launch if memory is
-/// outside of all buffers.
+/// Loads and stores of the current CTA. The functions end the launch if memory
+/// is outside of all buffers.
 void readWeak(void *to, const char *from, int64_t bytes, Proxy proxy);
 void writeWeak(char *to, const void *from, int64_t bytes);
 uint64_t loadStrong(const char *from, int bytes, bool acquires, Scope scope);

@@ -227,7 +227,7 @@ ark.program @bitcastsByStrides(%x: tensor<6x8xf32> {ark.kind = #ark.kind<input>,
 
 // -----
 
-// These need copies: bytes of one element that are apart, and offsets or row
+// These bitcasts need copies: bytes of one element that are apart, and offsets or row
 // strides that are no multiples of the element size.
 // CHECK-LABEL: ark.program @bitcastsThatNeedCopies
 // CHECK-COUNT-3: ark.task "copy

@@ -1,6 +1,6 @@
 // RUN: ark-opt %s --split-input-file --pass-pipeline='builtin.module(ark.program(ark-elide-concats))' | FileCheck %s
 
-// Two tasks fill the halves of a tensor. They write to the tensor itself, and no task copies.
+// Two tasks fill the halves of a tensor. The tasks write to the tensor itself, and no task copies.
 // CHECK-LABEL: ark.program @whole
 // CHECK: %[[ALL:.+]] = memref.alloc() : memref<2x64xf32>
 // CHECK-NOT: memref.alloc

@@ -27,7 +27,7 @@ ark.program @fewRows(
   ark.return %1, %2 : tensor<8x8192xbf16>, tensor<8x8192xbf16>
 }
 
-// These stay: more rows than warps; rows that exceed the memory of an SM; a reader that
+// These tiles stay: more rows than warps; rows that exceed the memory of an SM; a reader that
 // is not a product; products with different tiles; a plan of the user for the norm.
 // CHECK-LABEL: ark.program @leftAlone
 // CHECK: ark.group "many"{{.*}}tile = array<i64: 1, 512>
