@@ -99,7 +99,7 @@ func.func private @ark_begun_word(%context: !llvm.ptr, %rank: i64) -> !llvm.ptr 
 // Tells all GPUs that this kernel has begun, and waits until all others have begun. A table has the
 // address of the word of this rank on each GPU. Until all kernels have begun, no lane executes an
 // instruction: a wait of a lane would time out while another kernel is queued, and a state would
-// change in a run that the host cancels. After an abort, the lanes end before the first iteration.
+// change in a run that the host abandons. After an abort, the lanes end before the first iteration.
 // If one launch contains all ranks, there are no other kernels to wait for.
 func.func private @ark_sync_ranks(%context: !llvm.ptr, %lane: i64) {
   %one = arith.constant 1 : i64

@@ -112,7 +112,7 @@ def test_closing_while_a_launch_is_queued(
 def test_a_kernel_that_begins_when_the_others_have_given_it_up(
     two: FakeCuda, kernel: bytes, queued: int
 ) -> None:
-    """The run is cancelled, and the error says that states may have changed."""
+    """The run is abandoned, and the error says that states may have changed."""
     with bound_world(two, kernel) as world:
         check_run(world)
         driver = driver_of(world)

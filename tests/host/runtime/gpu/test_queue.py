@@ -128,7 +128,7 @@ def test_a_foreign_kernel_that_never_ends(counter: Executable, cuda: FakeCuda) -
 
 
 def test_results_are_right_afterwards(exe: Executable, cuda: FakeCuda, x: Array) -> None:
-    """Results of the cancelled run may arrive late, and must not replace those of the next run."""
+    """Results of the abandoned run may arrive late, and must not replace those of the next run."""
     exe.run(x=x)
     for scale in range(1, 5):
         with occupied(cuda), pytest.raises(ark.BusyError):
@@ -199,7 +199,7 @@ def test_a_run_that_is_abandoned_before_the_stream_comes_to_it(
     interrupt: Callable[..., None],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The cancelled kernel does nothing when it begins, so that a wait for the stream ends."""
+    """The abandoned kernel does nothing when it begins, so that a wait for the stream ends."""
     monkeypatch.setattr(gpu_driver, "GRACE_SECONDS", 0.2)
     counter.run()
     stream, done = cuda.new_stream(), threading.Event()
@@ -479,7 +479,7 @@ def test_closing_while_a_kernel_does_not_end(
 def test_the_kth_call_fails(
     vendor: type[FakeCuda], kernel: bytes, x: Array, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The k-th call after the cancelled run fails, for every k: a typed error, then a good run."""
+    """The k-th call after the abandoned run fails, for every k: a typed error, then a good run."""
     monkeypatch.setattr(gpu_queue, "_POLLS", 3)
     k, left = 0, True
     while left:
