@@ -307,7 +307,7 @@ class DecoderGraph:
         return ark.output("token", token)
 
     def head(self, hidden: Tensor, last: Tensor | None) -> Tensor:
-        """Returns the logits of this rank's part of the vocabulary."""
+        """Returns the logits of this rank's shard of the vocabulary."""
         config, names = self.config, self.config.names
         if last is not None:
             hidden = ark.reshape(hidden, (self.batch, self.tokens, config.hidden))

@@ -91,7 +91,7 @@ class Experts:
     Attributes:
         num_experts: number of experts of a layer.
         experts_per_token: number of experts that compute each token.
-        width: number of inner columns of an expert, or of a rank's part of it.
+        width: number of inner columns of an expert, or of a rank's shard of it.
         normalize: True if the weights of the chosen experts are scaled to a sum of one.
         dense: the layers that have an MLP without experts.
         shared: number of inner columns of the expert that all tokens get; 0 for none.
@@ -124,8 +124,10 @@ class Experts:
         return layer not in self.dense
 
     def divide(self, size: int) -> Experts:
-        """Returns the part of each of `size` ranks, which have a part of the inner columns of every
-        expert; raises InvalidUsageError if the columns are not divisible."""
+        """Returns the shard of each of `size` ranks, which divide the inner columns of every expert.
+
+        Raises InvalidUsageError if `size` does not divide the columns.
+        """
         for kind, width in (("expert", self.width), ("shared expert", self.shared)):
             if width % size:
                 raise InvalidUsageError(
