@@ -64,7 +64,7 @@ class DecoderConfig:
             position of the query.
         windowed: for each layer, True if it has the window; a shorter tuple repeats.
         names: the names of the model's tensors.
-        shard: the rank's part.
+        shard: the rank's shard.
 
     Example:
         >>> llama_1b = DecoderConfig(vocabulary=128256, hidden=2048, layers=16, heads=32,
@@ -163,7 +163,7 @@ def _cyclic(flags: Sequence[bool], layer: int) -> bool:
 
 
 def divide(config: DecoderConfig, size: int) -> list[DecoderConfig]:
-    """Returns the sizes of the part of each rank.
+    """Returns the sizes of the shard of each rank.
 
     Raises InvalidUsageError if `size` does not divide the numbers of heads, or the width of the MLP
     or of an expert.

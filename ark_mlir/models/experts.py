@@ -124,7 +124,7 @@ class Experts:
         return layer not in self.dense
 
     def divide(self, size: int) -> Experts:
-        """Returns the shard of each of `size` ranks, which divide the inner columns of every expert.
+        """Returns the shard of a rank if `size` ranks divide the inner columns of every expert.
 
         Raises InvalidUsageError if `size` does not divide the columns.
         """

@@ -48,7 +48,7 @@ class Sizes(Protocol):
 
     @property
     def shard(self) -> Shard:
-        """Returns the part that a rank has."""
+        """Returns the shard of a rank."""
         ...
 
 

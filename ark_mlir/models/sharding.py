@@ -15,7 +15,7 @@ Between two products, each rank adds and normalizes its rows of the hidden state
 all rows to the next product. Both together move as many bytes as the ``all_reduce``, and the sums
 have the same bits.
 
-Each rank computes the logits of its part of the vocabulary, which an ``all_gather`` brings to all
+Each rank computes the logits of its shard of the vocabulary, which an ``all_gather`` brings to all
 ranks. An ``all_reduce`` of eight bytes for each sequence finds the most probable token, so that the
 next token does not wait for the logits of other ranks. With sampling, all ranks draw the same token
 from all logits.
@@ -99,11 +99,11 @@ class Shard:
         return x if self.size == 1 else ark.all_gather(x, 0, name=f"{name}.rows")
 
     def interval(self, whole: int, extent: int | None = None) -> range:
-        """Returns this rank's part of `whole` entries; each rank's part has `extent` of them.
+        """Returns this rank's shard of `whole` entries; each rank's shard has `extent` of them.
 
-        By default parts are as short as possible. If they are longer together than `whole`, the
-        last ones end at the last entry and overlap the parts before them, since an ``all_gather``
-        requires parts of one length.
+        By default shards are as short as possible. If all shards together are longer than `whole`,
+        the last shards end at the last entry and overlap the shards before them, since an
+        ``all_gather`` requires shards of one length.
 
         Example:
             >>> [Shard(rank, 2).interval(5) for rank in range(2)]
@@ -114,7 +114,7 @@ class Shard:
         return range(begin, begin + extent)
 
     def part(self, array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-        """Returns this rank's part of an array, a view; the part has the shape `shape`."""
+        """Returns this rank's shard of an array, a view; the shard has the shape `shape`."""
         if self.size == 1:
             return array
         parts = (
@@ -123,7 +123,7 @@ class Shard:
         return array[tuple(slice(each.start, each.stop) for each in parts)]
 
     def gather(self, logits: Tensor, vocabulary: int) -> Tensor:
-        """Returns the logits ``[batch, vocabulary]``, from the logits of this rank's part."""
+        """Returns the logits ``[batch, vocabulary]``, from the logits of this rank's shard."""
         if self.size == 1:
             return logits
         batch, extent = logits.shape
@@ -140,7 +140,7 @@ class Shard:
         return ark.concat(kept, 1, name="logits.parts")
 
     def argmax(self, logits: Tensor, vocabulary: int) -> Tensor:
-        """Returns the most probable tokens ``[batch]``, from the logits of this rank's part.
+        """Returns the most probable tokens ``[batch]``, from the logits of this rank's shard.
 
         The result is that of ``ark.argmax`` of all logits: the first of several largest ones, and
         the first NaN if there is one.
