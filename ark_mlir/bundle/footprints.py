@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 ACCESSES = ("read", "write", "update")
 
-# An integer, the grid index "d0", or an operator with two expressions.
 Expression = int | str | tuple[str, "Expression", "Expression"]
+"""An integer, a grid index such as ``"d0"``, or an operator with two expressions."""
 
 _MAX_DEPTH = 32
 # Largest factor and divisor: the product with a grid index fits into 64 bits.
@@ -103,6 +103,7 @@ class Operand:
 
 
 Footprint = tuple[Operand, ...]
+"""The operands of a task, with the regions that its vCTAs access."""
 
 
 def dense_strides(shape: tuple[int, ...]) -> tuple[int, ...]:

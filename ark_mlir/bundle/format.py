@@ -10,6 +10,7 @@ from typing import ClassVar
 from ..errors import BundleError
 
 Bytes = bytes | bytearray | memoryview
+"""The bytes of a section of a bundle, or of a block of its file."""
 
 MAGIC = b"ARKBIN\0\1"
 VERSION = 2

@@ -43,6 +43,10 @@ def input(name: str, shape: Shape, dtype: DTypeLike = fp32) -> Tensor:
 def placeholder(name: str, shape: Shape, dtype: DTypeLike = fp32) -> Tensor:
     """Declares an input and returns its tensor: another name of :func:`input`, as in ARK.
 
+    The tensor has the static extents `shape` and the element type `dtype`. Raises
+    InvalidUsageError outside of a program, and if the name is taken, an extent is not a natural
+    number, the tensor is larger than 128 TiB, or the dtype is unknown.
+
     Example:
         >>> x = ark.placeholder("x", (4, 64), ark.fp32)
     """

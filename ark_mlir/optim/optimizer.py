@@ -13,6 +13,7 @@ from .checks import as_floats, as_number, as_state_name, invalid, store, widened
 __all__ = ["LearningRate", "Optimizer"]
 
 LearningRate = float | Tensor | Callable[[Tensor], Tensor]
+"""A number, a tensor, or a function of the number of steps so far."""
 
 
 class Optimizer:

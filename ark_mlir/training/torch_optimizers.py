@@ -15,6 +15,7 @@ from ..frontend import Tensor
 __all__ = ["MakeOptimizer", "make_optimizers", "trained_parameters"]
 
 MakeOptimizer = Callable[[list[Tensor]], "optim.Optimizer | list[optim.Optimizer]"]
+"""A function that creates one optimizer of ``ark.optim``, or several, for a list of weights."""
 
 _SUPPORTED = "torch.optim.SGD, Adam without weight decay, or AdamW"
 

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["TorchBatch", "TorchTrainer", "from_torch"]
 
 TorchBatch = Mapping[str, Any]
+"""The tensors or arrays of one training step, by their names in the example."""
 _OP = "ark.training.from_torch"
 _MODEL = "model"  # the name of the module in the module that is exported
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["Batch", "Trainer"]
 
 Batch = Callable[[int], Mapping[str, Any]]
+"""A function that returns the inputs of a training step, by name, from the index of the step."""
 
 # The duration of a launch: short enough to show progress, and to end soon after Ctrl-C.
 _LAUNCH_SECONDS = 1.0

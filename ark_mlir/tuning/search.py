@@ -27,12 +27,14 @@ _NOTICEABLE = 0.005
 _SCHEDULERS = ("list", "round-robin", "rounds")
 _RESERVED_OPTIONS = ("trace", "profile", "scheduler")
 
-# Compiles the program with additional options.
 Build = Callable[..., "Executable"]
-# Binds parameters, and returns inputs.
+"""A function that compiles the program with additional options, passed as keywords."""
+
 Prepare = Callable[["Executable"], "Inputs"]
-# Shows the progress of a step of the search.
+"""A function that binds the parameters of an executable, and returns the inputs of its runs."""
+
 ShowProgress = Callable[[str], AbstractContextManager[object]]
+"""A function that shows the progress of a step of the search for the duration of a context."""
 
 
 @dataclass

@@ -38,7 +38,8 @@ def checkpoint(
             may read parameters and states that are not among `inputs`.
         inputs: tensors; activations that `function` reads must be among them.
 
-    Raises InvalidUsageError if `function` does not return tensors, or updates a state.
+    Inputs may have any shape and dtype, and the results keep the shapes and dtypes of the tensors
+    that `function` returns. Raises InvalidUsageError if `function` does not return tensors, or updates a state.
 
     Example:
         >>> w = ark.state("w", (64, 256))

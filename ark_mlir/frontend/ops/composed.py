@@ -121,7 +121,8 @@ def einsum(equation: str, *operands: Tensor, name: str | None = None) -> Tensor:
             that one operand has twice, are not supported.
         operands: one or two tensors.
 
-    Two operands become one :func:`matmul`. Raises InvalidUsageError if the equation does not fit
+    Two operands become one :func:`matmul`, which defines their dtypes and that of the result. One
+    operand keeps its dtype, except that sums of bools are int64 (:func:`reduce_sum`). Raises InvalidUsageError if the equation does not fit
     the operands or is not supported, or if there are more than two operands.
 
     Example:

@@ -86,6 +86,9 @@ def mean(
 ) -> Tensor:
     """Returns the mean of `x` over the dimensions `axis`: another name of :func:`reduce_mean`.
 
+    `x`, the dtype of the result and the errors are those of :func:`reduce_mean`: floats keep their
+    dtype, other dtypes become fp32, and InvalidUsageError is raised for 8-bit floats.
+
     Example:
         >>> centre = ark.mean(x, axis=-1)
     """

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .interface import Driver
 
 DriverTable = Mapping[str, "Callable[[], Driver]"]
+"""For each backend, by its name, a function that creates its driver."""
 
 
 def all_drivers() -> DriverTable:
