@@ -39,7 +39,8 @@ def checkpoint(
         inputs: tensors; activations that `function` reads must be among them.
 
     Inputs may have any shape and dtype, and the results keep the shapes and dtypes of the tensors
-    that `function` returns. Raises InvalidUsageError if `function` does not return tensors, or updates a state.
+    that `function` returns. Raises InvalidUsageError if `function` does not return tensors, or
+    updates a state.
 
     Example:
         >>> w = ark.state("w", (64, 256))

@@ -122,8 +122,9 @@ def einsum(equation: str, *operands: Tensor, name: str | None = None) -> Tensor:
         operands: one or two tensors.
 
     Two operands become one :func:`matmul`, which defines their dtypes and that of the result. One
-    operand keeps its dtype, except that sums of bools are int64 (:func:`reduce_sum`). Raises InvalidUsageError if the equation does not fit
-    the operands or is not supported, or if there are more than two operands.
+    operand keeps its dtype, except that sums of bools are int64 (:func:`reduce_sum`). Raises
+    InvalidUsageError if the equation does not fit the operands or is not supported, or if there are
+    more than two operands.
 
     Example:
         >>> ark.einsum("ik,jk->ij", a, b).shape  # a, b: (4, 64)
