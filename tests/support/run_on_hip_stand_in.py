@@ -1,4 +1,4 @@
-"""Runs a bundle with hip-python, whose library is ``hip_stub.c``: ``python run_on_hip_stub.py
+"""Runs a bundle with hip-python, whose library is ``hip_stand_in.c``: ``python run_on_hip_stand_in.py
 <bundle>``.
 
 The library's folder is in LD_LIBRARY_PATH, which the loader reads once, at the start of a process.
@@ -40,7 +40,7 @@ def main(path: str) -> None:
     del made
     gc.collect()
     library: Any = ctypes.CDLL("libamdhip64.so")
-    assert ctypes.c_long.in_dll(library, "stub_held").value == 0
+    assert ctypes.c_long.in_dll(library, "live_handles").value == 0
     assert library.hipGetLastError() == 0
     print("all right")
 
@@ -51,7 +51,7 @@ def check(result: Any, expected: Any) -> None:
 
 
 class OfHost:
-    """An array of the stub's device, which is memory of the host."""
+    """An array of the stand-in's device, which is memory of the host."""
 
     def __init__(self, array: Any) -> None:
         self.array = array

@@ -41,7 +41,7 @@ typedef struct {
 } Launch;
 
 // Handles that are not released.
-atomic_long stub_held;
+atomic_long live_handles;
 static Stream null_stream;
 static _Thread_local int last_error, device, capture_mode;
 static struct {
@@ -102,7 +102,7 @@ static int allocate(void **pointer, size_t bytes) {
   blocks[slot].address = (uintptr_t)*pointer;
   blocks[slot].bytes = bytes;
   pthread_mutex_unlock(&lock);
-  ++stub_held;
+  ++live_handles;
   return 0;
 }
 
@@ -134,7 +134,7 @@ int hipFree(void *pointer) {
   if (!known)
     return fail(kInvalidValue);
   free(pointer);
-  --stub_held;
+  --live_handles;
   return 0;
 }
 
@@ -170,14 +170,14 @@ int hipStreamCreateWithFlags(Stream **stream, unsigned flags) {
   if (flags != 1)
     return fail(kInvalidValue);
   *stream = calloc(1, sizeof(Stream));
-  ++stub_held;
+  ++live_handles;
   return 0;
 }
 
 int hipStreamDestroy(Stream *stream) {
   drain(stream);
   free(stream);
-  --stub_held;
+  --live_handles;
   return 0;
 }
 
@@ -201,13 +201,13 @@ int hipEventCreateWithFlags(Event **event, unsigned flags) {
   if (flags != 2)
     return fail(kInvalidValue);
   *event = calloc(1, sizeof(Event));
-  ++stub_held;
+  ++live_handles;
   return 0;
 }
 
 int hipEventDestroy(Event *event) {
   free(event);
-  --stub_held;
+  --live_handles;
   return 0;
 }
 
@@ -243,13 +243,13 @@ int hipModuleLoadData(void **module, const void *image) {
   close(file);
   if (!*module)
     return fail(kInvalidValue);
-  ++stub_held;
+  ++live_handles;
   return 0;
 }
 
 int hipModuleUnload(void *module) {
   dlclose(module);
-  --stub_held;
+  --live_handles;
   return 0;
 }
 
