@@ -1,7 +1,6 @@
-"""Runs a bundle with hip-python, whose library is ``hip_stand_in.c``: ``python run_on_hip_stand_in.py
-<bundle>``.
+"""Runs a bundle with hip-python, whose library is ``hip_stand_in.c``.
 
-The library's folder is in LD_LIBRARY_PATH, which the loader reads once, at the start of a process.
+Usage: ``python run_on_hip_stand_in.py <bundle>``. The library's folder is in LD_LIBRARY_PATH, which the loader reads once, at the start of a process.
 """
 
 from __future__ import annotations
