@@ -1,6 +1,7 @@
 """Runs a bundle with hip-python, whose library is ``hip_stand_in.c``.
 
-Usage: ``python run_on_hip_stand_in.py <bundle>``. The library's folder is in LD_LIBRARY_PATH, which the loader reads once, at the start of a process.
+Usage: ``python run_on_hip_stand_in.py <bundle>``. The library's folder is in LD_LIBRARY_PATH, which
+the loader reads once, at the start of a process.
 """
 
 from __future__ import annotations

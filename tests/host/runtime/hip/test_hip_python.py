@@ -1,4 +1,4 @@
-"""The real hip-python: its functions, and programs that run with it on a stand-in for HIP itself."""
+"""The real hip-python: its functions, and programs that run with it on a stand-in for HIP."""
 
 from __future__ import annotations
 
