@@ -14,10 +14,6 @@ using llvm::divideCeil;
 /// would use all SMs, but read both operands twice.
 static constexpr int64_t kIdleShare = 16;
 
-/// A stage of fewer rows takes as long as one of this many rows: the time
-/// between two barriers limits it (measured on an H200).
-static constexpr int64_t kMinStageRows = 128;
-
 int64_t mlir::ark::getLeastTiles(TargetAttr target) {
   return target.getSms() - target.getSms() / kIdleShare;
 }
@@ -80,9 +76,9 @@ double mlir::ark::predictTilesNs(TargetAttr target, const ProductSizes &sizes,
   MatrixTilesAttr listed = getListedTiles(target);
   int64_t stages = divideCeil(sizes.depth, listed.getDepth());
   int64_t products = stages * countTermProducts(sizes.terms);
-  int64_t stageRows = std::max(rows + columns, kMinStageRows);
-  double ns =
-      listed.getTile() + products * stageRows * listed.getStageRow() / kPsPerNs;
+  double stageNs = std::max<double>(
+      (rows + columns) * listed.getStageRow() / kPsPerNs, listed.getMinStage());
+  double ns = listed.getTile() + products * stageNs;
   return divideCeil(countTiles(sizes, rows, columns), target.getSms()) * ns;
 }
 
