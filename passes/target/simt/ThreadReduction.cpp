@@ -25,6 +25,8 @@ static constexpr int64_t kStripsInFlight = 8;
 static constexpr int64_t kLeftInFlight = 4;
 /// Upper bound of the vectors that a thread holds in registers.
 static constexpr int64_t kMaxVectors = 24;
+/// Bytes of the L1 of an SM if the module has no target.
+static constexpr int64_t kUnknownL1 = 32 * 1024;
 
 //===----------------------------------------------------------------------===//
 // Matching
@@ -131,8 +133,8 @@ static bool fitsL1(memref::LoadOp load) {
   auto target = load->getParentOfType<ModuleOp>()->getAttrOfType<TargetAttr>(
       ArkDialect::kTargetAttr);
   auto type = cast<MemRefType>(getRoot(load.getMemRef()).getType());
-  return target && target.isGpu() && type.hasStaticShape() &&
-         getBufferBytes(type) <= target.getGpu().getL1();
+  int64_t l1 = target ? target.getGpu().getL1() : kUnknownL1;
+  return type.hasStaticShape() && getBufferBytes(type) <= l1;
 }
 
 /// Combines one iteration with `accumulators`. `mapping` maps its variables.
