@@ -14,8 +14,8 @@ from .common import (
     add_command,
     add_devices_option,
     bind_parameters,
-    check_bundle_path,
     count,
+    load_bundle,
     name_value,
     read_array,
     unique,
@@ -93,10 +93,9 @@ def run(options: argparse.Namespace) -> int:
     """Runs the command."""
     import numpy as np
 
-    from ..runtime import Executable, load
+    from ..runtime import Executable
 
-    check_bundle_path(options.bundle)
-    with load(options.bundle, devices=options.devices) as executable:
+    with load_bundle(options.bundle, devices=options.devices) as executable:
         outputs = unique(options.outputs, "--output")
         known = [buffer.name for buffer in executable.outputs]
         if unknown := [name for name in outputs if name not in known]:

@@ -16,6 +16,7 @@ from .common import (
     add_compile_options,
     count,
     import_compiler,
+    load_bundle,
     load_programs,
 )
 from .run import add_input_option
@@ -92,9 +93,7 @@ def _record(options: argparse.Namespace) -> int:
 
 
 def _measure_bundle(path: str, options: argparse.Namespace) -> Costs:
-    from ..runtime import load
-
-    with load(path) as executable:
+    with load_bundle(path) as executable:
         return _measure(executable, options)
 
 
