@@ -1,4 +1,4 @@
-"""The CUDA driver API: NVIDIA's part of :mod:`ark_mlir.runtime.gpu.api`."""
+"""The API of NVIDIA's driver: NVIDIA's part of :mod:`ark_mlir.runtime.gpu.api`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _DEVICEMAP = 2
 
 
 class CudaApi(GpuApi):
-    """The driver API on one device, and the device's primary context.
+    """The API of NVIDIA's driver on one device, and the device's primary context.
 
     Args:
         driver: the module ``cuda.bindings.driver``, or a stand-in.
@@ -86,8 +86,8 @@ class CudaApi(GpuApi):
         except RuntimeError as error:
             if "not found" not in str(error):
                 raise DeviceError(f"{name} failed: {error}") from None
-            # The package has the function; the installed driver lacks it.
-            raise UnsupportedError(f"the driver of NVIDIA is too old: {error}") from None
+            # The package has the function; NVIDIA's driver lacks it.
+            raise UnsupportedError(f"NVIDIA's driver is too old: {error}") from None
         if result[0]:
             _check(self.driver, name, result, DeviceError)
         return result[1] if len(result) > 1 else None
@@ -148,7 +148,7 @@ class CudaApi(GpuApi):
     # -- kernels -----------------------------------------------------------------------------
 
     def load_image(self, bundle: Bundle) -> CudaImage:
-        """See :meth:`GpuApi.load_image`: loads a cubin, or PTX that the driver assembles."""
+        """See :meth:`GpuApi.load_image`: loads a cubin, or PTX that NVIDIA's driver assembles."""
         return CudaImage(self, bundle)
 
     def take_shared_memory(self, function: Any, bundle: Bundle) -> int:

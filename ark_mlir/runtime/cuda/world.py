@@ -43,7 +43,7 @@ class CudaWorldDriver:
     every run is a launch.
 
     Args:
-        apis: the driver API of each rank's GPU, in the order of the ranks.
+        apis: the API of the vendor's driver on each rank's GPU, in the order of the ranks.
     """
 
     def __init__(self, apis: Sequence[CudaApi]) -> None:
@@ -306,9 +306,9 @@ class _RankDriver(GpuDriver):
     """The driver of one rank's GPU.
 
     Args:
-        api: the driver API of the GPU.
+        api: the API of the vendor's driver on the GPU.
         rank: the rank.
-        keeper: the driver API of the GPU that frees the shared memory.
+        keeper: the API of the vendor's driver on the GPU that frees the shared memory.
     """
 
     def __init__(self, api: CudaApi, rank: int, keeper: CudaApi) -> None:

@@ -46,7 +46,7 @@ class GpuDriver:
     a run names.
 
     Args:
-        api: the driver API of the vendor on the GPU.
+        api: the API of the vendor's driver on the GPU.
 
     Attributes:
         record: the launch record of ordinary runs.
@@ -399,7 +399,7 @@ class GpuDriver:
     def _await_others(self) -> None:
         """Waits for foreign kernels on the default stream and on blocking streams.
 
-        The driver waits for all kernels when memory is freed, and may block other calls
+        The vendor's driver waits for all kernels when memory is freed, and may block other calls
         meanwhile. Kernels on non-blocking streams cannot be queried; for them, the limit of each
         call is the only one.
         """

@@ -86,7 +86,7 @@ def test_a_driver_that_is_too_old_for_the_ptx(
     kernel: bytes, ptx: str, version: int, needed: str
 ) -> None:
     cuda = FakeCuda(version=version)
-    message = f"holds PTX {ptx}, which needs a driver for CUDA {needed}; the driver of this machine"
+    message = f"holds PTX {ptx}, which needs NVIDIA's driver for CUDA {needed}; NVIDIA's driver"
     with pytest.raises(ark.UnsupportedError, match=message):
         ptx_executable(cuda, kernel, ptx=ptx).prepare()
     assert cuda.held == 0
