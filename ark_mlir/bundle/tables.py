@@ -25,7 +25,13 @@ if TYPE_CHECKING:
 
 
 class Opcode(IntEnum):
-    """Operation codes of instructions (docs/bundle.md)."""
+    """Operation codes of instructions (docs/bundle.md).
+
+    Example:
+        >>> tables = ark.bundle.read_bundle("mlp.arkbin").tables
+        >>> [Opcode(code).name for code in tables.instructions[:2, 0]]
+        ['RUN', 'BARRIER']
+    """
 
     RUN = 0
     SIGNAL = 1
@@ -45,6 +51,11 @@ class Tables:
         tasks: int32 ``[T, 2]``: body, first entry in `operands`.
         operands: int64 ``[P, 2]``: slot, byte offset.
         timeline: int64 ``[I, 2]``: predicted start and duration in ns.
+
+    Example:
+        >>> tables = ark.bundle.read_bundle("mlp.arkbin").tables
+        >>> tables.lanes.shape, tables.lane_of.shape == tables.timeline.shape[:1]
+        ((2, 3), True)
     """
 
     instructions: NDArray[np.int32]
