@@ -104,9 +104,9 @@ class GpuRankDriver(GpuDriver):
         """
         if not self.is_foreign(launch.run_stream):
             return launch
-        stream = self._follow(launch.run_stream)
-        self._api.call("cuEventRecord", self._ready, stream)
-        self._join(self._ready)
+        stream = self._streams.follow(launch.run_stream)
+        self._streams.record(self._streams.ready, stream)
+        self._join(self._streams.ready)
         return launch._replace(run_stream=RunStream(self.device, stream))
 
     def wait(self) -> Outcome:
@@ -194,8 +194,8 @@ class GpuRankDriver(GpuDriver):
         """Zeroes the counters and packets of this rank, and waits for the memset."""
         self._api.enter()
         self.record.forget_queued()
-        self._loaded().clear_shared(self._side)
-        self._api.await_stream(self._side)
+        self._loaded().clear_shared(self._streams.side)
+        self._api.await_stream(self._streams.side)
         self.epoch = 0
 
 

@@ -315,7 +315,7 @@ class Stuck:
         def interrupted(*arguments: Any, **options: Any) -> None:
             ranks_of(driver)[0]._join = join
             while not started():
-                cuda.cuEventQuery(ranks_of(driver)[0]._done)
+                cuda.cuEventQuery(ranks_of(driver)[0]._streams.done)
             raise KeyboardInterrupt
 
         ranks_of(driver)[0]._join = interrupted
