@@ -188,7 +188,7 @@ _OTHER_FILES = {
 }
 
 
-# The same for commands that read a bundle.
+# Messages for files that are not bundles, by file extension.
 _OTHER_BUNDLES = {
     ".py": _OTHER_FILES[".py"],
     ".mlir": "is the text of a program: `ark compile FILE.mlir -o OUT.arkbin` writes its bundle",

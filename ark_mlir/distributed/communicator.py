@@ -176,10 +176,11 @@ class CollectiveCall:
         return received
 
     def _take_messages(self, phase: str) -> tuple[ControlMessages, list[int]]:
-        """Removes and returns the control messages of a phase if all have arrived.
+        """Removes and returns the control messages of a phase if all have arrived, and returns the
+        missing ranks otherwise.
 
-        Otherwise returns the missing ranks. Control messages stay in their mailboxes until all have
-        arrived, so that their files are closed with the mailboxes if the call fails.
+        Control messages stay in their mailboxes until all have arrived, so that their files are
+        closed with the mailboxes if the call fails.
         """
         missing: list[int] = []
         for peer in self._links.peers:

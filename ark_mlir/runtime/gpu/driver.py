@@ -278,7 +278,8 @@ class GpuDriver:
         def again() -> bool:
             """Rings again, and returns True, if the kernel ended before it saw that the host rang.
 
-            Such a kernel waited at the doorbell for longer than its limit, and reports no error.
+            A kernel ends so if it waits at the doorbell for longer than its limit; the report then
+            has no error.
             """
             if not resident.missed_run:
                 return False

@@ -120,7 +120,7 @@ def test_sections_are_known_and_needed() -> None:
 
 
 def test_a_wait_for_more_than_arrives_is_left_to_the_watchdog() -> None:
-    """Such a schedule hangs, which the watchdog reports; it cannot give a wrong result."""
+    """A wait for too many arrivals hangs, which the watchdog reports; no result is wrong."""
     manifest, sections = add_program().parts(compile_kernel())
     rows = table(sections, "instructions")
     rows[3, 2] = 3

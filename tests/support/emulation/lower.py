@@ -35,8 +35,8 @@ _VARIABLE = re.compile(r"^(?P<name>@[\w.]+) = .*?\b(?P<kind>constant|global) (?P
 _WARPGROUPS = re.compile(
     r"wgmma\.mma_async\.sync\.aligned\.m64n(?P<columns>\d+)k16\.f32\.(?P<type>b?f16)"
 )
-# The same with the left operand in registers, which follow the accumulators. The last number is 1
-# if the right operand is transposed.
+# The operands of a product with the left operand in registers, which follow the accumulators. The
+# last number is 1 if the right operand is transposed.
 _REGISTER_OPERAND = re.compile(r"\}, \{.*\}, \$\d+, p, 1, 1, (?P<transposed>[01]);")
 _STRONG = re.compile(
     r"(?P<op>ld|st|red|atom|fence)\.(?P<order>relaxed|acquire|release|acq_rel|sc)"
