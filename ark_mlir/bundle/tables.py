@@ -329,18 +329,18 @@ class _Checks:
         if wrong.any():
             task, begin, _ = runs[int(np.argmax(wrong))].tolist()
             before = int(expected[int(np.argmax(wrong))])
-            kind = "never" if begin > before else "twice"
+            kind = "never runs" if begin > before else "runs twice"
             raise self._uncovered(task, min(begin, before), kind)
         covered = np.bincount(runs[:, 0], runs[:, 2] - runs[:, 1], len(vctas)).astype(np.int64)
         short = covered != vctas
         if short.any():
             task = int(np.argmax(short))
-            raise self._uncovered(task, int(covered[task]), "never")
+            raise self._uncovered(task, int(covered[task]), "never runs")
 
     def _uncovered(self, task: int, vcta: int, kind: str) -> BundleError:
         name = self._manifest.tasks[task].name
         return BundleError(
-            f"instructions: vCTA {vcta} of task {task} {shorten(name)} is run {kind}",
+            f"instructions: vCTA {vcta} of task {task} {shorten(name)} {kind}",
             location=self._where,
         )
 

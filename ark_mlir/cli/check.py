@@ -21,7 +21,7 @@ def add(commands: Commands) -> None:
     parser.add_argument(
         "file",
         metavar="FILE",
-        help=".mlir file at any stage, or bundle; of a bundle, the tables are proven",
+        help=".mlir file at any stage, or bundle, whose tables are proven",
     )
     parser.add_argument(
         "--target", metavar="T", help="target to schedule for, if FILE has no schedule"

@@ -75,7 +75,7 @@ def read_decoder(config: Config) -> DecoderConfig:
         **_read_windows(config, family),
     }  # fmt: skip
     if sizes["heads"] % sizes["kv_heads"]:
-        raise config.error(f"{heads} heads are no multiple of {sizes['kv_heads']} key heads")
+        raise config.error(f"{heads} heads are not a multiple of {sizes['kv_heads']} key heads")
     if rotates % 2 and not learned:
         raise config.error(f"head_dim {rotates} is odd")
     if not learned:

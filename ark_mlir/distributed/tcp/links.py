@@ -203,7 +203,9 @@ class _Bridge:
                 if block is None:
                     raise DamagedFrameError("the connection ended within a file")
                 if len(block) != min(_BLOCK, nbytes):
-                    raise DamagedFrameError(f"{len(block)} bytes of a file that lacks {nbytes}")
+                    raise DamagedFrameError(
+                        f"{len(block)} bytes of a file with {nbytes} bytes left"
+                    )
                 append(file, block)
                 nbytes -= len(block)
         except BaseException:
@@ -227,7 +229,7 @@ def _size_of(file: int) -> int:
     Raises DamagedFrameError for other files, such as shared memory.
     """
     if "memfd:ark_message" not in os.readlink(f"/proc/self/fd/{file}"):
-        raise DamagedFrameError("a file descriptor of memory of this host")
+        raise DamagedFrameError("a file descriptor of shared memory, which another host cannot use")
     return os.fstat(file).st_size
 
 
