@@ -65,7 +65,7 @@ class CudaApi(GpuApi):
     default_stream = _LEGACY_STREAM
 
     def __init__(self, driver: Any = None, ordinal: int = 0) -> None:
-        super().__init__(_import_driver() if driver is None else driver, ordinal)
+        super().__init__(import_driver() if driver is None else driver, ordinal)
         self._context: Any = None
         try:
             _check(self.driver, "cuInit", self.driver.cuInit(0), UnsupportedError)
@@ -203,7 +203,7 @@ def count_devices() -> int:
 
     Raises UnsupportedError if the package or a GPU is missing.
     """
-    driver = _import_driver()
+    driver = import_driver()
     try:
         _check(driver, "cuInit", driver.cuInit(0), UnsupportedError)
         return int(_check(driver, "cuDeviceGetCount", driver.cuDeviceGetCount(), UnsupportedError))
@@ -228,7 +228,11 @@ def _check(driver: Any, name: str, result: tuple[Any, ...], error: type[Exceptio
     return result[1] if len(result) > 1 else None
 
 
-def _import_driver() -> Any:
+def import_driver() -> Any:
+    """Returns the module ``cuda.bindings.driver``; tests put a stand-in in place of this function.
+
+    Raises UnsupportedError if cuda-python is not installed.
+    """
     try:
         return importlib.import_module("cuda.bindings.driver")
     except ImportError:

@@ -50,7 +50,7 @@ class Machine(FakeCuda):
 
 
 CUDA = Machine(devices=4)
-cuda_api._import_driver = lambda: CUDA
+cuda_api.import_driver = lambda: CUDA
 world: Any = None
 
 
