@@ -1,4 +1,4 @@
-"""Kernels assembled by nvJitLink, and kernels that the driver assembles from PTX."""
+"""Kernels assembled by nvJitLink, and kernels that NVIDIA's driver assembles from PTX."""
 
 from __future__ import annotations
 

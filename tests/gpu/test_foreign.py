@@ -1,7 +1,7 @@
 """A kernel of another library on a non-blocking stream while ark loads, binds, runs and closes.
 
-The driver may wait for that kernel in any call that allocates or frees memory or code. Each test
-prints how long its calls took: `pytest -rP tests/gpu/test_foreign.py`.
+NVIDIA's driver may wait for that kernel in any call that allocates or frees memory or code. Each
+test prints how long its calls took: `pytest -rP tests/gpu/test_foreign.py`.
 """
 
 from __future__ import annotations

@@ -51,6 +51,16 @@ REPLACED_IN_PYTHON = {
     r"\b(RUNS_ALONE|runs_alone|left_alone|_alone\(\))": "exclusive; the noun",
     r"\b(Member|Communicator)\.turn\b|\bTurn\b\(|_turns?\b(?<!in_turn)": "collective call; shard",
 }
+# Ranks that are processes exchange control messages; a message has data of tensors.
+MESSAGE = (
+    r"\b([Aa]|no|one|more|last|all|unread|malformed|received|encoded|every|its|their|other) "
+    r"messages?\b"
+)
+# The driver is ark's; the vendor's driver is the library of NVIDIA or AMD.
+DRIVER = (
+    r"\b([Tt]he|[Aa]|[Tt]his) (CUDA )?driver (assembles|cannot|chooses|compiles|maps|may|queues|"
+    r"refuses|rejects|reports|waits|is too old)\b"
+)
 # Folders in which an index or a position of an element is meant, and never a place.
 INDICES = ("ark_mlir", "benchmarks", "docs/extensions", "examples", "tests")
 PLACE = (
@@ -143,6 +153,17 @@ def test_indices_are_no_places() -> None:
     paths = [path for path in FILES if str(path.relative_to(ROOT)).startswith(INDICES)]
     assert len(paths) > len(INDICES)
     assert find_words(PLACE, paths) == []
+
+
+def test_ranks_exchange_control_messages() -> None:
+    paths = [path for path in FILES if ROOT / "ark_mlir" / "distributed" in path.parents]
+    assert len(paths) > 10
+    assert find_words(MESSAGE, paths) == [], "use instead: control message"
+
+
+def test_the_library_of_a_vendor_is_the_vendors_driver() -> None:
+    paths = [path for path in FILES if path.suffix in (".py", ".md") and path.name != "log.md"]
+    assert find_words(DRIVER, paths) == [], "use instead: NVIDIA's driver, the vendor's driver"
 
 
 def test_docstrings_begin_with_a_verb_or_a_noun() -> None:

@@ -75,7 +75,7 @@ class Gpu:
 
 @pytest.mark.parametrize("arch", LIMITS)
 def test_the_most_that_a_cta_may_have(arch: str, library: Path, tmp_path: Path) -> None:
-    """The driver refuses an opt-in beyond the limit of the GPU, and keeps the one before."""
+    """NVIDIA's driver refuses an opt-in beyond the limit of the GPU, and keeps the one before."""
     most = LIMITS[arch] << 10
     gpu = Gpu(arch, most - 4, library, tmp_path)
     assert gpu.api.attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN") == most
