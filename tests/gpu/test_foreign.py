@@ -122,7 +122,7 @@ def test_drop(torch: Any, block: Arrays, load: Load, monkeypatch: pytest.MonkeyP
 
 
 def test_calls_of_the_driver(torch: Any, bound: Callable[[], ark.Executable]) -> None:
-    """Prints which calls of the driver wait for the kernel, and checks that each returns in
+    """Prints which calls of NVIDIA's driver wait for the kernel, and checks that each returns in
     time."""
     driver = driver_of(bound())
     api = driver._api

@@ -60,6 +60,7 @@ MESSAGE = (
 DRIVER = (
     r"\b([Tt]he|[Aa]|[Tt]his) (CUDA )?driver (assembles|cannot|chooses|compiles|maps|may|queues|"
     r"refuses|rejects|reports|waits|is too old)\b"
+    r"|\b[Cc]alls? of (the|a) driver\b|stand-in for (the|a|its) driver\b"
 )
 # Folders in which an index or a position of an element is meant, and never a place.
 INDICES = ("ark_mlir", "benchmarks", "docs/extensions", "examples", "tests")

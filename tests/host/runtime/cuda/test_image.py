@@ -63,7 +63,7 @@ def test_the_kth_call_of_a_load_of_ptx_fails(kernel: bytes) -> None:
 
 
 def test_ptx_that_the_driver_refuses(kernel: bytes, x: Array) -> None:
-    """The error contains the messages of the driver's assembler."""
+    """The error contains the messages of the assembler of NVIDIA's driver."""
     cuda = FakeCuda()
     exe = ptx_executable(cuda, kernel)
     cuda.assembles = None

@@ -133,7 +133,7 @@ def test_threads_that_have_no_context(
 
 
 class Interrupting(FakeCuda):
-    """Two GPUs; an interrupt comes after a call of the driver.
+    """Two GPUs; an interrupt comes after a call of NVIDIA's driver.
 
     Attributes:
         interrupt_after: the number of the call, counted from when the number was set.
