@@ -364,7 +364,8 @@ class Executable(Runs):
     def check(self, stream: Stream | None = None) -> None:
         """Raises the error of the last replay of each captured run, if there was one.
 
-        Waits only for work that the stream was given before the call.
+        Waits only for work that the stream was given before the call. The method proves nothing:
+        ``ark check`` and ``ark.compiler.check`` prove schedules.
 
         Args:
             stream: the stream on which the graph was launched; None selects torch's current stream
