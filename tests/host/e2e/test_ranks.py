@@ -306,7 +306,9 @@ def test_sends_without_receives_raise() -> None:
     with pytest.raises(ark.InvalidUsageError, match="that rank 1 never receives") as caught:
         ark.compile(two(sends(1), ark.relu), target="cpu:1")
     assert lines(caught.value)
-    with pytest.raises(ark.InvalidUsageError, match="rank 1 receives a tensor from rank 0 under tag 2") as caught:
+    with pytest.raises(
+        ark.InvalidUsageError, match="rank 1 receives a tensor from rank 0 under tag 2"
+    ) as caught:
         ark.compile(two(sends(1), receives(2)), target="cpu:1")
     assert len(set(lines(caught.value))) == 2
     with pytest.raises(ark.InvalidUsageError, match="that rank 0 never sends"):
@@ -336,7 +338,7 @@ def test_incomplete_worlds_raise() -> None:
         ark.compile([programs[0], programs[0]], target="cpu:1")
     with pytest.raises(ark.InvalidUsageError, match="is the second program of rank 1"):
         ark.compile([*programs, programs[1]], target="cpu:1")
-    with pytest.raises(ark.InvalidUsageError, match="3 ranks, but program .* 2 ranks"):
+    with pytest.raises(ark.InvalidUsageError, match=r"3 ranks, but program .* 2 ranks"):
         ark.compile([programs[0], everything(1, 3, ark.fp32)], target="cpu:1")
     with ark.Program("plain") as plain:
         ark.output("y", ark.relu(ark.input("x", (4, 4))))
