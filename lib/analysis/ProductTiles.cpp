@@ -2,6 +2,8 @@
 
 #include "lib/analysis/ProductTiles.h"
 
+#include "lib/support/Streaming.h"
+
 #include "llvm/Support/MathExtras.h"
 
 #include <limits>
@@ -98,12 +100,26 @@ static bool canSplit(TargetAttr target, const ProductSizes &sizes, int64_t rows,
               target.getSharedMemory());
 }
 
+/// Returns true if tiles of `rows` rows divide the rows of a result, or if the
+/// result has one tile whose last warpgroup has fewer rows. Warps copy four
+/// rows of a stage at once.
+static bool dividesRows(TargetAttr target, const ProductSizes &sizes,
+                        int64_t rows) {
+  constexpr int64_t kCopiedRows = 4;
+  MmaAttr mma = target.getGpu().findSharedMemoryMma();
+  if (!mma || sizes.rows % rows == 0)
+    return sizes.rows % rows == 0;
+  int64_t padded = divideCeil(sizes.rows, mma.getM()) * mma.getM();
+  return sizes.canWarpsRead && sizes.rows > kStreamingRows &&
+         sizes.rows % kCopiedRows == 0 && padded == rows;
+}
+
 /// Returns true if a tile divides the result. If the rows of the right operand
 /// lie across the depth, each of the `across` warpgroups has whole panels.
 static bool divides(TargetAttr target, const ProductSizes &sizes, int64_t rows,
                     int64_t columns, int64_t across) {
   int64_t panel = getListedTiles(target).getPanel();
-  return sizes.rows % rows == 0 && sizes.columns % columns == 0 &&
+  return dividesRows(target, sizes, rows) && sizes.columns % columns == 0 &&
          (sizes.isRightAlongDepth ||
           (panel > 0 && columns % (across * panel) == 0)) &&
          canSplit(target, sizes, rows, columns);

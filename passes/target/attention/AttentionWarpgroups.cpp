@@ -73,6 +73,7 @@ private:
   Value findWholeSteps();
   SmallVector<SmallVector<Value>> getScores(Value stage, Value first,
                                             int64_t begin);
+  Value clamp(Value key);
   void addValues(State &state, Value stage, int64_t begin,
                  ArrayRef<SmallVector<Value>> exponentials);
   void scale(State &state, ArrayRef<Value> factors);
@@ -301,10 +302,18 @@ WarpgroupLoopBuilder::getScores(Value stage, Value first, int64_t begin) {
         scores[threadRow].push_back(
             isWhole ? finishScore(score, rowIndices[threadRow], key, Value(),
                                   mask ? mask->getSelect() : arith::SelectOp())
-                    : finishScore(score, rowIndices[threadRow], key,
+                    : finishScore(score, rowIndices[threadRow], clamp(key),
                                   isLess(key, length)));
       }
   return scores;
+}
+
+/// Returns the index of a key whose mask may be loaded.
+Value WarpgroupLoopBuilder::clamp(Value key) {
+  if (!attention.op.getMask())
+    return key;
+  Value last = arith::SubIOp::create(builder, length, index(1));
+  return arith::MinSIOp::create(builder, key, last);
 }
 
 /// Multiplies the accumulators of each row by a factor.

@@ -92,6 +92,36 @@ def test_warpgroups(tile: tuple[int, int], copies: str, check: Check) -> None:
     assert copies in text
 
 
+@pytest.mark.parametrize("rows", [20, 32, 60, 100, 252])
+def test_warpgroups_with_rows_that_do_not_exist(rows: int, check: Check) -> None:
+    """The stages have 64 rows for each warpgroup, and the operand has fewer."""
+    program, arrays = product((rows, 256, 512), (256, 64), ark.bf16)
+    assert WARPGROUPS in check(program, arrays).text
+
+
+def test_warps_with_rows_that_warps_cannot_copy(check: Check) -> None:
+    """A warp copies four rows at once."""
+    program, arrays = product((30, 256, 512), (256, 64), ark.bf16)
+    text = check(program, arrays).text
+    assert MMA in text
+    assert WARPGROUPS not in text
+
+
+def test_two_products_with_few_rows(check: Check) -> None:
+    """Both accumulators have rows that do not exist, and one op reads both."""
+    random = np.random.default_rng(0)
+    with ark.Program("mlp") as program, ark.planner(tile=(64, 64)):
+        x = ark.input("x", (36, 512), ark.bf16)
+        gate, up = (ark.parameter(name, (128, 512), ark.bf16) for name in ("gate", "up"))
+        y = ark.silu(ark.matmul(x, gate, transpose_other=True))
+        ark.output("y", y * ark.matmul(x, up, transpose_other=True))
+    arrays = {
+        tensor.name: random.standard_normal(tensor.shape).astype(ark.bf16.numpy)
+        for tensor in (x, gate, up)
+    }
+    assert WARPGROUPS in check(program, arrays).text
+
+
 def test_warpgroups_with_less_depth_than_stages(check: Check) -> None:
     """TMA copies, which are faster for tiles of this size, need three stages."""
     program, arrays = product((512, 256, 64), (256, 128), ark.bf16)
