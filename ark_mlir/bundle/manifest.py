@@ -130,6 +130,21 @@ class Semaphore:
 
 
 @dataclass(frozen=True)
+class Origin:
+    """The model folder that a program was built from.
+
+    Attributes:
+        kind: the model type.
+        entries: a SHA-256 in hex of each entry of the configuration that may change the results.
+        tensors: a SHA-256 in hex of the names and shapes of the folder's tensors.
+    """
+
+    kind: str
+    entries: Mapping[str, str]
+    tensors: str
+
+
+@dataclass(frozen=True)
 class Section:
     """The offset and the size of a section in the file, in bytes, and its SHA-256 in hex."""
 
@@ -149,6 +164,7 @@ class Manifest:
     `packets` is the size of the buffer of task packets, in bytes. Its slot follows the slot of the
     last buffer, and the runtime zeroes it together with the semaphores.
     `intermediates` are the values in the arena and in the task packets.
+    `origin` is the model folder of the program, or None for any other program.
     """
 
     producer: str
@@ -165,6 +181,7 @@ class Manifest:
     intermediates: tuple[Value, ...] = ()
     statistics: Mapping[str, int | float] = field(default_factory=dict[str, "int | float"])
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    origin: Origin | None = None
     sections: tuple[Section, ...] | None = None
 
     def of_kind(self, kind: str) -> tuple[Buffer, ...]:
@@ -257,6 +274,12 @@ class Manifest:
             "statistics": _sorted(self.statistics),
             "options": _sorted(self.options),
         }
+        if self.origin is not None:
+            result["origin"] = {
+                "kind": self.origin.kind,
+                "entries": _sorted(self.origin.entries),
+                "tensors": self.origin.tensors,
+            }
         if sections is not None:
             result["sections"] = {
                 section.name: {

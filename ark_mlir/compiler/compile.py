@@ -17,6 +17,8 @@ from .options import CompileKeywords, CompileOptions
 from .source import load_module, load_rank_program
 
 if TYPE_CHECKING:
+    from ..bundle import Bundle
+    from ..bundle.manifest import Origin
     from ..runtime import Executable, World
     from ..typing import Source
 
@@ -85,10 +87,22 @@ def compile(
         return compile_rank(program, target, options)
     module = load_module(source)
     warn_unless_proven(module, options, stacklevel=2)
-    bundle = compile_bundle(module, target, options)
+    bundle = _with_origin(compile_bundle(module, target, options), source)
     if isinstance(source, list | tuple):
         return World(bundle, drivers_for(bundle, options.devices))
     return make_executable(bundle, devices=options.devices)
+
+
+def _with_origin(bundle: Bundle, source: object) -> Bundle:
+    """Returns the bundle with the model folder that its program was built from.
+
+    The record is no part of the cache: models of one structure share a compiled program.
+    """
+    first: object = source[0] if isinstance(source, list | tuple) else source
+    origin: Origin | None = getattr(first, "origin", None)
+    if bundle.manifest.origin == origin:
+        return bundle
+    return replace(bundle, manifest=replace(bundle.manifest, origin=origin))
 
 
 def _name_devices(

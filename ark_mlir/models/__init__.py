@@ -12,6 +12,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import inspect
+import itertools
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypedDict, overload
@@ -24,7 +25,9 @@ from .config import read_config
 from .embedding import EmbeddingModel
 from .generation import GenerativeModel
 from .model import Model
+from .origins import describe_folder
 from .requests import Choice
+from .weights import read_weights
 
 if TYPE_CHECKING:
     from ..typing import DTypeLike, Path, Pooling
@@ -145,7 +148,11 @@ def load(
             f"models of type {kind} have no option {', '.join(unknown)}; options are "
             f"{', '.join(known)}"
         )
-    return loader(folder, config, **options)
+    model = loader(folder, config, **options)
+    origin = describe_folder(folder, config, read_weights(folder))
+    for program in (*model.programs.values(), *itertools.chain(*model.ranks.values())):
+        program.origin = origin
+    return model
 
 
 def _unknown(kind: str, known: Collection[str]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import InvalidUsageError
@@ -13,6 +12,7 @@ from ..runtime import Executable, load
 from .config import Config, read_config
 from .embedding import EmbeddingModel, EmbeddingSizes
 from .generation import GenerativeModel, Sizes, read_ends
+from .origins import check_origin, describe_folder
 from .weights import Arrays, assign, read_weights, spellings
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ def load_compiled(
         devices: numbers of the GPUs to run on, as for ``ark.load``.
 
     Returns a compiled model, which cannot be interpreted or compiled again.
-    Raises BundleError if a bundle is missing or invalid, and InvalidUsageError if the folder or its
-    tensors do not fit the bundle.
+    Raises BundleError if a bundle is missing or invalid, or was compiled from another model
+    (:mod:`ark_mlir.models.origins`), and InvalidUsageError if the folder is invalid.
 
     Example:
         >>> model = ark.models.load(folder, batch=2, length=12).compile("cpu")
@@ -44,30 +44,35 @@ def load_compiled(
         >>> ark.models.load_compiled(folder, "e.arkbin").embed([[2, 3, 5]]).shape
         (1, 16)
     """
-    config = read_config(folder)
+    config, tensors = read_config(folder), read_weights(folder)
     path = as_path(bundle, "the bundle")
     parts = {name: path.with_suffix(f".{name}{path.suffix}") for name in _PARTS}
     if not path.exists() and any(part.exists() for part in parts.values()):
-        return _decoder(folder, config, parts, devices)
-    return _encoder(folder, config, path, devices)
+        loaded = {name: load(part, devices=devices) for name, part in parts.items()}
+    else:
+        loaded = {"embed": load(path, devices=devices)}
+    origin = describe_folder(folder, config, tensors)
+    build = _decoder if "decode" in loaded else _encoder
+    for executable in loaded.values():
+        check_origin(executable.bundle, origin, os.fspath(folder))
+    return build(folder, config, tensors, loaded)
 
 
 def _decoder(
-    folder: PathLike, config: Config, paths: dict[str, Path], devices: Sequence[int] | None
+    folder: PathLike, config: Config, tensors: Arrays, parts: dict[str, Executable]
 ) -> GenerativeModel:
-    parts = {name: load(path, devices=devices) for name, path in paths.items()}
     prefill, decode = (parts[name] for name in _PARTS)
     states, inputs = _shapes(decode, "states"), _shapes(prefill, "inputs")
     outputs = _shapes(decode, "outputs")
     if "tokens" not in states or "ids" not in inputs or "logits" not in outputs:
         raise InvalidUsageError(
             "is not the program of a decoder, which `ark compile FOLDER` writes",
-            location=str(paths["decode"]),
+            location=decode.bundle.where,
         )
     vocabulary, length = outputs["logits"][-1], states["tokens"][-1]
     sizes = Sizes(vocabulary, length, length, inputs["ids"][-1], "temperature" in inputs)
     ends = read_ends(folder, config, vocabulary)
-    arrays = _arrays(prefill, folder)
+    arrays = _arrays(prefill, tensors, folder)
     prefill.bind(arrays)
     decode.share_states(prefill, parameters=True)
     model = GenerativeModel(os.fspath(folder), {}, arrays, sizes, ends)
@@ -76,21 +81,21 @@ def _decoder(
 
 
 def _encoder(
-    folder: PathLike, config: Config, path: Path, devices: Sequence[int] | None
+    folder: PathLike, config: Config, tensors: Arrays, parts: dict[str, Executable]
 ) -> EmbeddingModel:
-    executable = load(path, devices=devices)
+    executable = parts["embed"]
     inputs, outputs = _shapes(executable, "inputs"), _shapes(executable, "outputs")
     if "ids" not in inputs or "embedding" not in outputs:
         raise InvalidUsageError(
             "is not the program of an encoder, which `ark compile FOLDER` writes",
-            location=str(path),
+            location=executable.bundle.where,
         )
     types = config.count("type_vocab_size", 2) if "types" in inputs else 1
     batch, length = inputs["ids"]
     sizes = EmbeddingSizes(
         config.count("vocab_size"), types, batch, length, outputs["embedding"][1:], tuple(inputs)
     )
-    arrays = _arrays(executable, folder)
+    arrays = _arrays(executable, tensors, folder)
     executable.bind(arrays)
     model = EmbeddingModel(os.fspath(folder), {}, arrays, sizes)
     model.executables["embed"] = executable
@@ -102,9 +107,8 @@ def _shapes(executable: Executable, kind: str) -> dict[str, tuple[int, ...]]:
     return {buffer.name: tuple(buffer.shape) for buffer in buffers}
 
 
-def _arrays(executable: Executable, folder: PathLike) -> Arrays:
+def _arrays(executable: Executable, tensors: Arrays, folder: PathLike) -> Arrays:
     """Returns the arrays of the parameters, from the folder's tensors."""
-    tensors = read_weights(folder)
     parameters = {buffer.name: buffer for buffer in executable.parameters}
     return assign(parameters, tensors, os.fspath(folder), _names(tensors))
 
