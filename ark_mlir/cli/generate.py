@@ -23,6 +23,9 @@ from .common import (
     unique,
 )
 
+# Number of rows of a batch unless --batch is given: more rows take more memory for the caches.
+_MOST_ROWS = 8
+
 
 def add(commands: Commands) -> None:
     """Adds the command."""
@@ -73,8 +76,15 @@ def _add_prompts(parser: argparse.ArgumentParser) -> None:
     prompt.add_argument(
         "--prompts",
         metavar="FILE",
-        help="file with a prompt in each line; the prompts run in order, and each result is a "
+        help="file with a prompt in each line; the prompts run in batches, and each result is a "
         "line of JSON with `prompt` and `text`",
+    )
+    parser.add_argument(
+        "--batch",
+        metavar="N",
+        type=count,
+        help="number of prompts of --prompts that run at once (default: all, up to 8; with "
+        "--bundle, that of the bundle)",
     )
     parser.add_argument(
         "--chat",
@@ -166,6 +176,8 @@ def _check_options(options: argparse.Namespace, settings: dict[str, Any]) -> Non
         for flag, value in (("--chat", options.chat), ("--stop-text", options.stop_text)):
             if value:
                 raise InvalidUsageError(f"{flag} needs a prompt as text")
+    if options.batch is not None:
+        _check_batch(options, settings)
     if options.system is not None and not options.chat:
         raise InvalidUsageError("--system needs --chat")
     if options.bundle is not None:
@@ -176,6 +188,18 @@ def _check_options(options: argparse.Namespace, settings: dict[str, Any]) -> Non
             )
 
 
+def _check_batch(options: argparse.Namespace, settings: dict[str, Any]) -> None:
+    if options.prompts is None:
+        raise InvalidUsageError("--batch needs the prompts of a file, --prompts FILE")
+    if options.bundle is not None:
+        raise InvalidUsageError(
+            "--batch cannot be used with a bundle, which is already compiled: compile it with "
+            f"--set batch={options.batch}"
+        )
+    if "batch" in settings:
+        raise InvalidUsageError("--batch and --set batch are both given")
+
+
 def _generate(
     options: argparse.Namespace, settings: dict[str, Any], *, prints: bool = True
 ) -> None:
@@ -183,6 +207,8 @@ def _generate(
     if options.prompt_ids is None:
         check_model_folder(options.folder)
         _check_packages(options)
+    if options.prompts is not None and options.bundle is None:
+        settings.setdefault("batch", options.batch or min(len(prompts), _MOST_ROWS))
     model = _load(options, settings)
     choice = _choice(options)
     reports = prints and (options.report or sys.stderr.isatty())
@@ -198,15 +224,27 @@ def _generate(
         if prints:  # all ranks have the same tokens
             print(",".join(map(str, tokens)))
         return
-    for prompt in prompts:
-        deltas = model.stream(_messages(prompt, options), options.max_new_tokens, **choice)
-        if options.prompts is None:
-            _print_deltas(deltas, prints)
-        else:
-            text = "".join(deltas)
-            if prints:
-                print(json.dumps({"prompt": prompt, "text": text}, ensure_ascii=False), flush=True)
-        finish()
+    if options.prompts is not None:
+        _run_file(model, prompts, options, choice, prints)
+    else:
+        deltas = model.stream(_messages(prompts[0], options), options.max_new_tokens, **choice)
+        _print_deltas(deltas, prints)
+    finish()
+
+
+def _run_file(
+    model: Any,
+    prompts: list[str],
+    options: argparse.Namespace,
+    choice: dict[str, Any],
+    prints: bool,
+) -> None:
+    """Prints a line of JSON for each prompt of a file, after each batch."""
+    messages = [_messages(prompt, options) for prompt in prompts]
+    answers = model.stream_batch(messages, options.max_new_tokens, **choice)
+    for prompt, text in zip(prompts, answers, strict=True):
+        if prints:
+            print(json.dumps({"prompt": prompt, "text": text}, ensure_ascii=False), flush=True)
 
 
 def _print_deltas(deltas: Iterator[str], prints: bool) -> None:

@@ -89,6 +89,7 @@ class DecoderOptions(TypedDict, total=False):
 
     max_length: int
     chunk: int
+    batch: int
     dtype: DTypeLike | None
     sampling: bool
     tensor_parallel: int
@@ -99,7 +100,11 @@ class DecoderOptions(TypedDict, total=False):
 # cannot express that the second and third overload need at least one option.
 @overload
 def load(  # pyright: ignore[reportOverlappingOverload]
-    folder: Path, *, ignore: str | Collection[str] = (), dtype: DTypeLike = ...
+    folder: Path,
+    *,
+    ignore: str | Collection[str] = (),
+    batch: int = ...,
+    dtype: DTypeLike = ...,
 ) -> EmbeddingModel | GenerativeModel: ...
 @overload
 def load(
@@ -119,7 +124,7 @@ def load(
         ignore: names of entries of ``config.json`` to ignore: a list, or a text with commas. An
             unknown entry that is not ignored is an error, since it may change the model.
         options: options of the model type; see ``ark.models.encoder.load`` (batch, length, dtype,
-            pooling, normalize) and ``ark.models.decoder.load`` (max_length, chunk, dtype,
+            pooling, normalize) and ``ark.models.decoder.load`` (max_length, chunk, batch, dtype,
             sampling, tensor_parallel, sequence_parallel).
 
     Returns an :class:`EmbeddingModel` for encoders, a :class:`GenerativeModel` for decoders. A type

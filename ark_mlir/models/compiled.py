@@ -64,13 +64,20 @@ def _decoder(
     prefill, decode = (parts[name] for name in _PARTS)
     states, inputs = _shapes(decode, "states"), _shapes(prefill, "inputs")
     outputs = _shapes(decode, "outputs")
-    if "tokens" not in states or "ids" not in inputs or "logits" not in outputs:
+    rows = inputs["ids"][0] if "ids" in inputs else 0
+    if "tokens" not in states or not rows or "logits" not in outputs:
         raise InvalidUsageError(
             "is not the program of a decoder, which `ark compile FOLDER` writes",
             location=decode.bundle.where,
         )
     vocabulary, length = outputs["logits"][-1], states["tokens"][-1]
-    sizes = Sizes(vocabulary, length, length, inputs["ids"][-1], "temperature" in inputs)
+    if rows > 1 and "padding" not in inputs:
+        raise InvalidUsageError(
+            f"has {rows} rows without padding, which only programs of build_decode have: compile "
+            "the folder with --set batch",
+            location=decode.bundle.where,
+        )
+    sizes = Sizes(vocabulary, length, length, inputs["ids"][-1], "temperature" in inputs, rows)
     ends = read_ends(folder, config, vocabulary)
     arrays = _arrays(prefill, tensors, folder)
     prefill.bind(arrays)

@@ -235,6 +235,9 @@ def fake_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Any]:
             self.choice = choice
             yield from ["sits", " sits"][:count]
 
+        def stream_batch(self, prompts: list[Any], count: int, **choice: Any) -> Iterator[str]:
+            return ("".join(self.stream(prompt, count, **choice)) for prompt in prompts)
+
     module: Any = types.ModuleType("ark_mlir.models")
     module.load = Model
     module.load_compiled = lambda folder, bundle, devices: Model(folder, bundle=bundle)
@@ -314,11 +317,31 @@ def test_generate_from_several_texts(
     assert [json.loads(line) for line in result.out.splitlines()] == [
         {"prompt": "a cat", "text": "sits sits"}, {"prompt": "cat", "text": "sits sits"},
     ]  # fmt: skip
-    assert result.err == "ark: 9 tokens/s\n" * 2
+    assert result.err == "ark: 9 tokens/s\n"
+    assert fake_model[0].options == {"batch": 2}
     assert fake_model[0].choice["stop"] == ["x"]
     (tmp_path / "prompts.txt").write_text("\n")
     assert "prompts.txt: has no prompt" in ark("generate", "model", "--prompts", "prompts.txt").err
     assert "no.txt: cannot be read" in ark("generate", "model", "--prompts", "no.txt").err
+
+
+def test_the_batch_of_several_texts(
+    ark: Ark, fake_model: list[Any], words: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "model/tokenizer.json").write_text("{}")
+    (tmp_path / "prompts.txt").write_text("a\n" * 9)
+    run = ("generate", "model", "--prompts", "prompts.txt")
+    for extra, expected in (((), 8), (("--batch", 3), 3), (("--set", "batch=4"), 4)):
+        assert ark(*run, *extra).status == 0
+        assert fake_model[-1].options == {"batch": expected}
+    for wrong, message in (
+        ((*run, "--batch", 2, "--set", "batch=3"), "--batch and --set batch are both given"),
+        ((*run, "--batch", 2, "--bundle", "m.arkbin"), "compile it with --set batch=2"),
+        (("generate", "model", "--prompt", "a", "--batch", 2), "--batch needs the prompts of a"),
+    ):
+        result = ark(*wrong)
+        assert (result.status, len(result.err.splitlines())) == (1, 1)
+        assert message in result.err
 
 
 @pytest.mark.parametrize(
