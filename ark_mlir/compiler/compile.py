@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, cast, overload
 
 from typing_extensions import Unpack
 
@@ -98,7 +98,7 @@ def _with_origin(bundle: Bundle, source: object) -> Bundle:
 
     The record is no part of the cache: models of one structure share a compiled program.
     """
-    first: object = source[0] if isinstance(source, list | tuple) else source
+    first = cast("Sequence[object]", source)[0] if isinstance(source, list | tuple) else source
     origin: Origin | None = getattr(first, "origin", None)
     if bundle.manifest.origin == origin:
         return bundle
