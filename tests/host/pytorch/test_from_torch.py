@@ -234,8 +234,8 @@ def test_an_exported_program() -> None:
 
 class Unsupported(nn.Module):
     def forward(self, x: Any) -> Any:
-        y = torch.floor(x)  # first
-        z = torch.erfinv(y) + torch.floor(y)
+        y = torch.i0(x)  # first
+        z = torch.erfinv(y) + torch.i0(y)
         return torch.fft.fft(z).real  # last
 
 
@@ -249,7 +249,7 @@ def test_all_missing_ops_are_named_with_their_lines(request: pytest.FixtureReque
         ark.from_torch(Unsupported(), torch.zeros(4))
     text = str(caught.value)
     assert "unsupported ops" in text
-    assert f"{request.path}:{first}: aten.floor.default: ark has no such op" in text
+    assert f"{request.path}:{first}: aten.i0.default: ark has no such op" in text
     assert "and 1 more" in text
     assert f"{request.path}:{first + 1}: aten.erfinv.default" in text
     assert f"{request.path}:{last}: " in text
@@ -343,7 +343,7 @@ def test_from_torch_shows_no_warning(recwarn: pytest.WarningsRecorder) -> None:
 
 
 def test_float64_raises_and_names_the_tensor() -> None:
-    with pytest.raises(ark.UnsupportedError, match="argument 'input': elements of float64"):
+    with pytest.raises(ark.UnsupportedError, match=r"'input': elements of float64.* x\.float\(\)"):
         ark.from_torch(nn.ReLU(), torch.zeros(4, dtype=torch.float64))
 
 
