@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from ..dtypes import fp32
 from ..errors import InvalidUsageError
 from ..paths import as_path
 from ..runtime import Executable, load
@@ -13,7 +14,8 @@ from .config import Config, read_config
 from .embedding import EmbeddingModel, EmbeddingSizes
 from .generation import GenerativeModel, Sizes, read_ends
 from .origins import check_origin, describe_folder
-from .weights import Arrays, assign, read_weights, spellings
+from .quantization import read_quantization
+from .weights import Arrays, assign, read_weights, spellings, text_tensors
 
 if TYPE_CHECKING:
     from ..typing import Path as PathLike
@@ -79,7 +81,7 @@ def _decoder(
         )
     sizes = Sizes(vocabulary, length, length, inputs["ids"][-1], "temperature" in inputs, rows)
     ends = read_ends(folder, config, vocabulary)
-    arrays = _arrays(prefill, tensors, folder)
+    arrays = _arrays(prefill, _plain_tensors(prefill, config, tensors), folder)
     prefill.bind(arrays)
     decode.share_states(prefill, parameters=True)
     model = GenerativeModel(os.fspath(folder), {}, arrays, sizes, ends)
@@ -112,6 +114,14 @@ def _encoder(
 def _shapes(executable: Executable, kind: str) -> dict[str, tuple[int, ...]]:
     buffers = getattr(executable.bundle.manifest, kind)
     return {buffer.name: tuple(buffer.shape) for buffer in buffers}
+
+
+def _plain_tensors(executable: Executable, config: Config, tensors: Arrays) -> Arrays:
+    """Returns the tensors of a decoder's files, dequantized."""
+    # All parameters of a decoder have one dtype.
+    element = next((buffer.dtype for buffer in executable.parameters), fp32)
+    where = os.path.dirname(config.path)
+    return read_quantization(config)(text_tensors(tensors), element, where)
 
 
 def _arrays(executable: Executable, tensors: Arrays, folder: PathLike) -> Arrays:

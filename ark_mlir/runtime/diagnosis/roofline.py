@@ -27,6 +27,10 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 16, 16, 48
 # Radius of the circle of a task that takes the whole time; the area is the share of the time.
 _RADIUS = 28
 _LEAST_RADIUS = 4
+# Smaller circles have their number beside them.
+_NUMBERED_RADIUS = 9
+# Distance of a point from the ends of an axis, in powers of ten.
+_MARGIN = 0.15
 
 
 @dataclass(frozen=True)
@@ -191,8 +195,8 @@ class _Axis:
     def of(cls, values: Iterable[float], begin: float, end: float) -> _Axis:
         """Returns the axis that shows all values."""
         exponents = [math.log10(value) for value in values]
-        low = math.floor(min(exponents))
-        return cls(low, max(low + 1, math.ceil(max(exponents) + 0.01)), begin, end)
+        low = math.floor(min(exponents) - _MARGIN)
+        return cls(low, max(low + 1, math.ceil(max(exponents) + _MARGIN)), begin, end)
 
     def at(self, value: float) -> float:
         """Returns the pixel of a value."""
@@ -246,7 +250,8 @@ def _roofs(plot: Roofline, x: _Axis, y: _Axis) -> Iterable[str]:
     yield _line(*memory, ridge, peak, style)
     yield _line(ridge, peak, end, peak, style)
     yield _text(end - 4, peak - 6, f"{plot.peak_gflops:.4g} GFLOP/s", "end")
-    yield _text(memory[0] + 8, memory[1] - 8, f"{plot.peak_gbytes:.4g} GB/s", "start")
+    middle = ((memory[0] + ridge) / 2 - 8, (memory[1] + peak) / 2 - 8)
+    yield _text(*middle, f"{plot.peak_gbytes:.4g} GB/s", "end")
 
 
 def _circles(plot: Roofline, x: _Axis, y: _Axis) -> Iterable[str]:
@@ -259,9 +264,12 @@ def _circles(plot: Roofline, x: _Axis, y: _Axis) -> Iterable[str]:
             f"{number}: {point.name}, {point.share:.1%} of the time, {point.gflops:.3g} GFLOP/s, "
             f"{point.gflops / point.roof:.0%} of the roof"
         )
+        inside = radius >= _NUMBERED_RADIUS
+        beside = (at, "middle") if inside else (at + radius + 3, "start")
+        label = _text(beside[0], height + 4, str(number), beside[1])
         yield (
             f"<g><circle cx='{at}' cy='{height}' r='{radius}' fill='#3b82f6' fill-opacity='.55' "
-            f"stroke='currentColor'/>{_text(at, height + 4, str(number), 'middle')}"
+            f"stroke='currentColor'/>{label}"
             f"<title>{html.escape(hint)}</title></g>"
         )
 
