@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +20,7 @@ from .common import (
     add_devices_option,
     check_model_folder,
     count,
+    import_compiler,
     load_model,
     unique,
 )
@@ -39,6 +41,7 @@ def add(commands: Commands) -> None:
     parser.add_argument(
         "folder", metavar="FOLDER", help="model folder in the format of Hugging Face"
     )
+    parser.add_argument("words", metavar="", nargs="*", help=argparse.SUPPRESS)
     _add_prompts(parser)
     parser.add_argument(
         "--bundle",
@@ -65,7 +68,7 @@ def add(commands: Commands) -> None:
 
 
 def _add_prompts(parser: argparse.ArgumentParser) -> None:
-    prompt = parser.add_mutually_exclusive_group(required=True)
+    prompt = parser.add_mutually_exclusive_group()
     prompt.add_argument("--prompt-ids", metavar="1,2,3", type=token_ids, help="prompt as token ids")
     prompt.add_argument(
         "--prompt",
@@ -149,6 +152,8 @@ def run(options: argparse.Namespace) -> int:
     from ..distributed.launcher import is_launched
 
     settings = unique(options.settings, "--set")
+    if (status := _check_prompt(options)) is not None:
+        return status
     _check_options(options, settings)
     if settings.get("tensor_parallel", 1) == 1 or not is_launched():
         _generate(options, settings)
@@ -156,6 +161,22 @@ def run(options: argparse.Namespace) -> int:
     with init() as world:
         _generate(options, settings, prints=world.rank == 0)
     return 0
+
+
+def _check_prompt(options: argparse.Namespace) -> int | None:
+    """Prints an error and returns the exit status of wrong usage unless there is one prompt."""
+    if options.words:
+        words = " ".join(options.words)
+        problem = f"{words!r} is no option; a prompt is text, --prompt {shlex.quote(words)}, or ids"
+    elif (options.prompt_ids, options.prompt, options.prompts) == (None, None, None):
+        problem = "there is no prompt"
+    else:
+        return None
+    print(
+        f"ark: error: {problem}; give one of --prompt TEXT, --prompt-ids 1,2,3 and --prompts FILE",
+        file=sys.stderr,
+    )
+    return 2
 
 
 def _check_options(options: argparse.Namespace, settings: dict[str, Any]) -> None:
@@ -204,8 +225,8 @@ def _generate(
     options: argparse.Namespace, settings: dict[str, Any], *, prints: bool = True
 ) -> None:
     prompts = _prompts(options)  # before the model, which takes longer
+    check_model_folder(options.folder)
     if options.prompt_ids is None:
-        check_model_folder(options.folder)
         _check_packages(options)
     if options.prompts is not None and options.bundle is None:
         settings.setdefault("batch", options.batch or min(len(prompts), _MOST_ROWS))
@@ -311,17 +332,35 @@ def _load(options: argparse.Namespace, settings: dict[str, Any]) -> Any:
 
             model: Any = load_compiled(options.folder, options.bundle, devices=options.devices)
     else:
+        _refuse_encoder(options.folder)
         model, chosen = load_model(options.folder, settings)
         if options.devices is not None:
             chosen["devices"] = options.devices
     if not hasattr(model, "generate"):
-        raise UnsupportedError(
-            "this model is an encoder, which cannot generate text; use `ark embed`",
-            location=options.folder,
-        )
+        raise _encoder_error(options.folder)
     if options.bundle is None:
         model.compile(options.target, **chosen)
     return model
+
+
+def _refuse_encoder(folder: str) -> None:
+    """Raises UnsupportedError for the folder of an encoder, before its weights are read."""
+    try:
+        config = json.loads((Path(folder) / "config.json").read_bytes())
+    except (OSError, ValueError):  # the loader raises the error
+        return
+    if isinstance(config, dict) and "model_type" in config:
+        import_compiler()  # raises a clear error where it is not installed
+        from ..models.encoder_config import ENCODERS
+
+        if config["model_type"] in ENCODERS:
+            raise _encoder_error(folder)
+
+
+def _encoder_error(folder: str) -> UnsupportedError:
+    return UnsupportedError(
+        "this model is an encoder, which cannot generate text; use `ark embed`", location=folder
+    )
 
 
 def _reached(model: Any) -> str:

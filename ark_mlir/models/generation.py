@@ -439,12 +439,12 @@ class GenerativeModel(Model):
         if not prompt:
             raise InvalidUsageError("the prompt has no token")
         if prompt + count > limit:
-            more = limit < self.positions
-            remedy = (
-                "load the model with a larger max_length"
-                if more
-                else "the model has no more positions"
-            )
+            if not self.programs:
+                remedy = "compile the folder with a larger max_length (--set max_length=N)"
+            elif limit < self.positions:
+                remedy = "load the model with a larger max_length (--set max_length=N)"
+            else:
+                remedy = "the model has no more positions"
             raise InvalidUsageError(
                 f"{prompt} tokens and {count} new ones exceed max_length {limit}; {remedy}"
             )
@@ -464,10 +464,10 @@ class GenerativeModel(Model):
         if self._samples:
             return arrays
         if arrays["temperature"] > 0:
-            raise InvalidUsageError(
-                f"temperature {temperature} needs sampling; load the model with sampling=True, or "
-                "pass temperature=0"
-            )
+            remedy = "load the model with sampling=True, or pass temperature=0"
+            if not self.programs:
+                remedy = "compile the folder with --set sampling=true, or pass temperature=0"
+            raise InvalidUsageError(f"temperature {temperature} needs sampling; {remedy}")
         return {}
 
     def compile(

@@ -563,6 +563,7 @@ def test_without_a_compiler(ark: Ark, monkeypatch: pytest.MonkeyPatch, tmp_path:
     for package in ("ark_mlir.compiler", "ark_mlir.models"):
         monkeypatch.setitem(sys.modules, package, None)
     (tmp_path / "model").mkdir()
+    (tmp_path / "model/config.json").write_text('{"model_type": "llama"}')
     (tmp_path / "m.mlir").write_text("module {}")
     for line in (
         "compile m.mlir -o m",
@@ -630,3 +631,35 @@ def test_errors_of_simulate_name_the_problem(
     result = ark("simulate", "a.arkbin", *arguments)
     assert (result.status, result.out) == (1, "")
     assert message in result.err
+
+
+def test_prompts_that_are_no_options(ark: Ark, fake_model: list[Any]) -> None:
+    result = ark("generate", "model", "hello world")
+    assert (result.status, result.out) == (2, "")
+    assert result.err == (
+        "ark: error: 'hello world' is no option; a prompt is text, --prompt 'hello world', or ids; "
+        "give one of --prompt TEXT, --prompt-ids 1,2,3 and --prompts FILE\n"
+    )
+    assert "there is no prompt; give one of" in ark("generate", "model").err
+    assert ark("generate", "model").status == 2
+
+
+def test_what_is_no_model_folder(ark: Ark, fake_model: list[Any], bundle: Path) -> None:
+    """Also if the prompt is token ids, which need no tokenizer."""
+    result = ark("generate", bundle, "--prompt-ids", "1,2")
+    assert (result.status, result.err) == (
+        1, f"ark: error: {bundle}: is a bundle: pass the model folder, and the bundle with "
+        "--bundle\n",
+    )  # fmt: skip
+    assert "`hf download me/llama" in ark("generate", "me/llama", "--prompt-ids", "1").err
+
+
+def test_an_encoder_cannot_generate(ark: Ark, tmp_path: Path) -> None:
+    """The error comes before the weights are read, which this folder lacks."""
+    (tmp_path / "bert").mkdir()
+    (tmp_path / "bert/config.json").write_text('{"model_type": "bert"}')
+    result = ark("generate", "bert", "--prompt-ids", "1,2")
+    assert result.status == 1
+    assert result.err == (
+        "ark: error: bert: this model is an encoder, which cannot generate text; use `ark embed`\n"
+    )

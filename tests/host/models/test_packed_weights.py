@@ -29,12 +29,12 @@ AWQ_COLUMNS = [0, 2, 4, 6, 1, 3, 5, 7]
 
 
 def words(numbers: Any, axis: int, bits: int, order: list[int]) -> Any:
-    """Packs numbers along an axis: the number `order[k]` of a word takes its k-th bits."""
+    """Packs numbers along an axis: the k-th bits of a word are those of the number `order[k]`."""
     parts = torch.tensor(numbers).movedim(axis, -1)
     parts = parts.reshape(*parts.shape[:-1], -1, 32 // bits)
     packed = torch.zeros(parts.shape[:-1], dtype=torch.int64)
-    for place, number in enumerate(order):
-        packed |= parts[..., number].long() << (bits * place)
+    for index, number in enumerate(order):
+        packed |= parts[..., number].long() << (bits * index)
     packed = torch.where(packed >= 1 << 31, packed - (1 << 32), packed).int()
     return packed.movedim(-1, axis).contiguous().numpy()
 

@@ -279,13 +279,17 @@ class Item(nn.Module):
     ],
 )
 def test_data_dependent_control_flow_raises(
-    module: Any, message: str, request: pytest.FixtureRequest
+    module: Any,
+    message: str,
+    request: pytest.FixtureRequest,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     lines = request.path.read_text(encoding="utf-8").splitlines()
     line = next(n for n, text in enumerate(lines, 1) if text.endswith("  # branch"))
     with pytest.raises(ark.UnsupportedError) as caught:
         ark.from_torch(module, torch.ones(3))
     assert message.replace("LINE", str(line)) in str(caught.value)
+    assert capfd.readouterr().err == "", "torch prints neither its error nor the graph"
 
 
 def test_dropout_in_training_raises() -> None:
@@ -465,3 +469,9 @@ def test_strides_that_leave_the_tensor_raise() -> None:
 
     with pytest.raises(ark.UnsupportedError, match="strides that leave the tensor"):
         ark.from_torch(Leaving(), torch.zeros(3, 4))
+
+
+def test_a_module_of_torch_alone_has_no_line() -> None:
+    with pytest.raises(ark.InvalidUsageError) as caught:
+        ark.from_torch(nn.Linear(64, 16), torch.zeros(4, 63))
+    assert not str(caught.value).startswith("<")
