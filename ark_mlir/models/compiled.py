@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ..dtypes import fp32
-from ..errors import InvalidUsageError
+from ..errors import InvalidUsageError, UnsupportedError
 from ..paths import as_path
 from ..runtime import Executable, load
 from .config import Config, read_config
 from .embedding import EmbeddingModel, EmbeddingSizes
+from .expert_weights import stack_experts
 from .generation import GenerativeModel, Sizes, read_ends
 from .origins import check_origin, describe_folder
 from .quantization import read_quantization
@@ -37,7 +38,8 @@ def load_compiled(
         devices: numbers of the GPUs to run on, as for ``ark.load``.
 
     Returns a compiled model, which cannot be interpreted or compiled again.
-    Raises BundleError if a bundle is missing or invalid, or was compiled from another model
+    The weights of experts are read with the compiler's modules. Raises UnsupportedError without
+    these, BundleError if a bundle is missing or invalid, or was compiled from another model
     (:mod:`ark_mlir.models.origins`), and InvalidUsageError if the folder is invalid.
 
     Example:
@@ -117,11 +119,32 @@ def _shapes(executable: Executable, kind: str) -> dict[str, tuple[int, ...]]:
 
 
 def _plain_tensors(executable: Executable, config: Config, tensors: Arrays) -> Arrays:
-    """Returns the tensors of a decoder's files, dequantized."""
+    """Returns the tensors of a decoder's files, dequantized, with those of experts stacked."""
     # All parameters of a decoder have one dtype.
     element = next((buffer.dtype for buffer in executable.parameters), fp32)
     where = os.path.dirname(config.path)
-    return read_quantization(config)(text_tensors(tensors), element, where)
+    plain = read_quantization(config)(text_tensors(tensors), element, where)
+    if all(".experts." not in buffer.name for buffer in executable.parameters):
+        return plain
+    return _stacked(config, plain, where)
+
+
+def _stacked(config: Config, tensors: Arrays, where: str) -> Arrays:
+    """Returns the tensors with one array for each projection of all experts.
+
+    Raises UnsupportedError without the compiler: the table of decoders needs its modules.
+    """
+    try:
+        from .families import read_decoder, read_text
+    except ImportError:
+        raise UnsupportedError(
+            "reading the weights of experts needs the compiler, which is not installed here",
+            location=where,
+        ) from None
+    sizes = read_decoder(read_text(config))
+    if sizes.experts is None:
+        return tensors
+    return stack_experts(sizes.experts, sizes.layers, tensors, where)
 
 
 def _arrays(executable: Executable, tensors: Arrays, folder: PathLike) -> Arrays:

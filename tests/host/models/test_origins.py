@@ -89,6 +89,15 @@ def test_a_bundle_without_a_record(tmp_path: Path, bundles: Path) -> None:
         load(bundles / "model", tmp_path)
 
 
+@pytest.mark.parametrize("kind", ["mixtral", "qwen3_moe"])
+def test_experts_from_bundles(tiny: Any, tmp_path: Path, kind: str) -> None:
+    folder = tiny.write_model(tmp_path / "model", kind)
+    model = ark.models.load(folder, max_length=16, chunk=4).compile("cpu:2", opt_level=0)
+    for name, executable in model.executables.items():
+        executable.save(tmp_path / f"m.{name}.arkbin")
+    assert load(folder, tmp_path).generate(PROMPT, 6) == model.generate(PROMPT, 6)
+
+
 def test_the_pooling_of_an_encoder(tiny: Any, tmp_path: Path) -> None:
     folder = tiny.write_model(tmp_path / "bert", "bert")
     model = ark.models.load(folder, batch=1, length=8).compile("cpu:2", opt_level=0)
