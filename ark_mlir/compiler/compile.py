@@ -17,8 +17,7 @@ from .options import CompileKeywords, CompileOptions
 from .source import load_module, load_rank_program
 
 if TYPE_CHECKING:
-    from ..bundle import Bundle
-    from ..bundle.manifest import Origin
+    from ..bundle import Bundle, Origin
     from ..runtime import Executable, World
     from ..typing import Source
 

@@ -25,7 +25,7 @@ from .locations import to_location, user_frames
 from .shapes import as_int, as_name, invalid
 
 if TYPE_CHECKING:
-    from ..bundle.manifest import Origin
+    from ..bundle import Origin
     from .module import Module
     from .tensor import Tensor
 

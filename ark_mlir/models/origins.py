@@ -14,8 +14,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from ..bundle import Bundle
-from ..bundle.manifest import Origin
+from ..bundle import Bundle, Origin
 from ..errors import BundleError
 from .config import Config
 from .weights import Arrays

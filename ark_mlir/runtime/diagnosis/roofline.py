@@ -43,6 +43,12 @@ class RooflinePoint:
         intensity: floating-point operations per byte of memory traffic.
         gflops: 10^9 floating-point operations per second.
         roof: the limit of `gflops` at this intensity.
+
+    Example:
+        >>> with ark.compile(program, "cpu:2", trace=True).bind({"w": w}) as traced:
+        ...     point = traced.profile(x=x).roofline().points[0]
+        >>> point.name, point.gflops <= point.roof * 1.001
+        ('matmul, gelu', True)
     """
 
     name: str
