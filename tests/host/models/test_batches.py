@@ -144,6 +144,11 @@ def test_experts_and_windows_compiled(tiny: Any, tmp_path: Path, pick_target: Pi
     assert rows.generate_batch(PROMPTS[:3], 4, stop=()) == expected
 
 
+def test_rows_on_two_ranks(folder: Path, alone: list[list[int]]) -> None:
+    rows = load(folder, batch=2, tensor_parallel=2).compile("cpu:1", opt_level=0)
+    assert rows.generate_batch(PROMPTS, COUNT, stop=()) == alone
+
+
 def test_from_bundles(
     model: Any, folder: Path, alone: list[list[int]], tmp_path: Path, capsys: Any,
     monkeypatch: pytest.MonkeyPatch,
