@@ -41,6 +41,7 @@ def add(commands: Commands) -> None:
     parser.add_argument(
         "folder", metavar="FOLDER", help="model folder in the format of Hugging Face"
     )
+    # A prompt in this place is an error that names the option.
     parser.add_argument("words", metavar="", nargs="*", help=argparse.SUPPRESS)
     _add_prompts(parser)
     parser.add_argument(
