@@ -42,7 +42,7 @@ def add(commands: Commands) -> None:
         "folder", metavar="FOLDER", help="model folder in the format of Hugging Face"
     )
     # A prompt in this place is an error that names the option.
-    parser.add_argument("words", metavar="", nargs="*", help=argparse.SUPPRESS)
+    parser.add_argument("words", nargs="*", default=[], help=argparse.SUPPRESS)
     _add_prompts(parser)
     parser.add_argument(
         "--bundle",
