@@ -174,7 +174,8 @@ def _check_prompt(options: argparse.Namespace) -> int | None:
     else:
         return None
     print(
-        f"ark: error: {problem}; give one of --prompt TEXT, --prompt-ids 1,2,3 and --prompts FILE",
+        f"ark: error: {problem}; give one of --prompt TEXT, --prompt-ids 1,2,3 and --prompts FILE; "
+        "`ark generate --help` shows the usage",
         file=sys.stderr,
     )
     return 2

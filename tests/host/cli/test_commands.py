@@ -638,7 +638,8 @@ def test_prompts_that_are_no_options(ark: Ark, fake_model: list[Any]) -> None:
     assert (result.status, result.out) == (2, "")
     assert result.err == (
         "ark: error: 'hello world' is no option; a prompt is text, --prompt 'hello world', or ids; "
-        "give one of --prompt TEXT, --prompt-ids 1,2,3 and --prompts FILE\n"
+        "give one of --prompt TEXT, --prompt-ids 1,2,3 and --prompts FILE; `ark generate --help` "
+        "shows the usage\n"
     )
     assert "there is no prompt; give one of" in ark("generate", "model").err
     assert ark("generate", "model").status == 2
