@@ -47,8 +47,7 @@ def add(commands: Commands) -> None:
     parser.add_argument(
         "--bundle",
         metavar="OUT.arkbin",
-        help="run the bundles that `ark compile FOLDER -o OUT.arkbin` wrote, which needs no "
-        "compiler",
+        help="run the bundles that `ark compile FOLDER -o OUT.arkbin` wrote; needs no compiler",
     )
     _add_choices(parser)
     parser.add_argument(

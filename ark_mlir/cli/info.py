@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..units import counted, size
-from .common import Commands, add_command, check_bundle_path
+from .common import Commands, add_command, open_bundle
 
 if TYPE_CHECKING:
     from ..bundle import Buffer, Bundle
@@ -40,10 +40,7 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Runs the command."""
-    from ..bundle import read_bundle
-
-    check_bundle_path(options.bundle)
-    bundle = read_bundle(options.bundle)
+    bundle = open_bundle(options.bundle)
     found = describe(bundle, Path(options.bundle))
     if options.json:
         print(json.dumps(found, indent=2, ensure_ascii=False))

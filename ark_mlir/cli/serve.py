@@ -56,7 +56,7 @@ def add(commands: Commands) -> None:
     parser.add_argument(
         "--bundle",
         metavar="OUT.arkbin",
-        help="run the bundles that `ark compile FOLDER -o OUT.arkbin` wrote, which needs no "
+        help="run the bundles that `ark compile FOLDER -o OUT.arkbin` wrote; needs no "
         "compiler; for a decoder, with --set sampling=true",
     )
     add_devices_option(parser)

@@ -135,7 +135,7 @@ def _stacked(config: Config, tensors: Arrays, where: str) -> Arrays:
     Raises UnsupportedError without the compiler: the table of decoders needs its modules.
     """
     try:
-        from .families import read_decoder, read_text
+        from .decoder_reader import read_decoder, read_text
     except ImportError:
         raise UnsupportedError(
             "reading the weights of experts needs the compiler, which is not installed here",

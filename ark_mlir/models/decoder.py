@@ -21,9 +21,10 @@ from ..runtime.ranks.membership import current
 from .config import Config, as_count, as_float_dtype
 from .decoder_config import DecoderConfig, divide
 from .decoder_graph import DecoderGraph
+from .decoder_reader import read_decoder, read_text
 from .decoder_states import DecoderStates
 from .expert_weights import stack_experts
-from .families import FAMILIES, read_decoder, read_text
+from .families import FAMILIES
 from .generation import GenerativeModel, Sizes, read_ends
 from .quantization import read_quantization
 from .rope import Rope, RopeScaling

@@ -14,10 +14,6 @@ using llvm::divideCeil;
 /// would use all SMs, but read both operands twice.
 static constexpr int64_t kIdleShare = 16;
 
-/// A stage of fewer rows takes as long as one of this many rows: the time
-/// between two barriers limits it (measured on an H200).
-static constexpr int64_t kMinStageRows = 128;
-
 int64_t mlir::ark::getLeastTiles(TargetAttr target) {
   return target.getSms() - target.getSms() / kIdleShare;
 }
@@ -74,16 +70,22 @@ static int64_t countTiles(const ProductSizes &sizes, int64_t rows,
          divideCeil(sizes.columns, columns);
 }
 
-double mlir::ark::predictTilesNs(TargetAttr target, const ProductSizes &sizes,
-                                 int64_t rows, int64_t columns) {
+/// Predicts the time of one tile.
+static double predictTileNs(TargetAttr target, const ProductSizes &sizes,
+                            int64_t rows, int64_t columns) {
   constexpr double kPsPerNs = 1000;
   MatrixTilesAttr listed = getListedTiles(target);
   int64_t stages = divideCeil(sizes.depth, listed.getDepth());
   int64_t products = stages * countTermProducts(sizes.terms);
-  int64_t stageRows = std::max(rows + columns, kMinStageRows);
-  double ns =
-      listed.getTile() + products * stageRows * listed.getStageRow() / kPsPerNs;
-  return divideCeil(countTiles(sizes, rows, columns), target.getSms()) * ns;
+  double stageNs = std::max<double>(
+      (rows + columns) * listed.getStageRow() / kPsPerNs, listed.getMinStage());
+  return listed.getTile() + products * stageNs;
+}
+
+double mlir::ark::predictTilesNs(TargetAttr target, const ProductSizes &sizes,
+                                 int64_t rows, int64_t columns) {
+  return divideCeil(countTiles(sizes, rows, columns), target.getSms()) *
+         predictTileNs(target, sizes, rows, columns);
 }
 
 /// Returns false if the elements are split and either the stages of a tile
@@ -142,6 +144,31 @@ mlir::ark::findListedTile(TargetAttr target, const ProductSizes &sizes) {
     if (countTiles(sizes, rows, columns) < least)
       continue;
     double ns = predictTilesNs(target, sizes, rows, columns);
+    if (!best || ns < best->ns)
+      best = {rows, columns, ns};
+  }
+  return best;
+}
+
+std::optional<ProductTile>
+mlir::ark::findCommonTile(TargetAttr target, ArrayRef<ProductSizes> products) {
+  const ProductSizes &first = products.front();
+  MatrixTilesAttr listed = getListedTiles(target);
+  if (!listed || first.depth % listed.getDepth() != 0)
+    return std::nullopt;
+  std::optional<ProductTile> best;
+  for (auto [rows, columns] : getTiles(target, first)) {
+    int64_t tiles = 0;
+    bool dividesAll = true;
+    for (const ProductSizes &sizes : products) {
+      tiles += countTiles(sizes, rows, columns);
+      dividesAll &=
+          llvm::is_contained(getTiles(target, sizes), std::pair(rows, columns));
+    }
+    if (!dividesAll)
+      continue;
+    double ns = divideCeil(tiles, target.getSms()) *
+                predictTileNs(target, first, rows, columns);
     if (!best || ns < best->ns)
       best = {rows, columns, ns};
   }

@@ -211,7 +211,7 @@ def _cumsum(out: Out, x: Operand, dim: int, dtype: DType | None = None) -> ark.T
 def _histc(out: Out, x: Operand, bins: int = 100, min: float = 0, max: float = 0) -> ark.Tensor:
     """Counts the elements in each of `bins` ranges of equal width between `min` and `max`."""
     if not min < max:
-        raise unsupported("a histogram between the extremes of the data")
+        raise unsupported("a histogram without min and max, between the extremes of the data")
     if not out.dtype.is_float:
         raise unsupported("a histogram of integers")
     value = shaped(tensor(x, out.dtype), (tensor(x).size, 1))

@@ -236,7 +236,7 @@ def _embedding_backward(
     scale_grad_by_freq: bool = False,
 ) -> ark.Tensor:
     if scale_grad_by_freq:
-        raise unsupported("gradients of an embedding by the frequency of indices")
+        raise unsupported("scale_grad_by_freq=True")
     rows = tensor(indices)
     if padding_idx >= 0:  # the sum ignores an index out of range
         rows = ark.where(ark.equal(rows, padding_idx), -1, rows)
@@ -247,7 +247,9 @@ def _masked_put(
     target: ark.Tensor, axis: int, mask: ark.Tensor, source: ark.Tensor, accumulate: bool
 ) -> ark.Tensor:
     if source.size != 1:
-        raise unsupported("writing by a mask a number of values that is known only at run time")
+        raise unsupported(
+            "a write by a mask, which selects a number of elements known only at run time"
+        )
     after = target.ndim - axis - mask.ndim
     wide = ark.reshape(mask, (*mask.shape, *(1,) * after))
     value = ark.reshape(source, ())

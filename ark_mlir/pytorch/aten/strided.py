@@ -53,7 +53,7 @@ def _as_strided(
     found = np.searchsorted(held, wanted, sorter=order).clip(0, max(0, held.size - 1))
     elements = order[found] if held.size else found
     if wanted.size and not (held.size and (held[elements] == wanted).all()):
-        raise unsupported("strides that leave the tensor, for memory of another one")
+        raise unsupported("strides that leave the tensor, and address memory of another one")
     if wanted.size == value.size and (elements == np.arange(value.size)).all():
         return shaped(value, out.shape)
     flat = ark.gather(

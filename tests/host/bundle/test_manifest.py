@@ -191,7 +191,7 @@ def test_messages_quote_long_names_in_part(change: Change) -> None:
 
 
 def test_a_grid_of_many_extents_is_refused_quickly(seal: Callable[..., Path]) -> None:
-    """Their product would have millions of digits."""
+    """The product of the extents would have millions of digits."""
     manifest, sections = add_program().parts()
     manifest["tasks"][0]["grid"] = [(1 << 31) - 1] * 1_000_000
     begin = time.process_time()

@@ -190,6 +190,35 @@ def test_files_that_are_no_programs(
     assert len(result.err.splitlines()) == 1
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("run",), ("bench",), ("info",), ("profile", "-o", "costs.json"),
+        ("show",), ("simulate", "--topology", "h200"), ("tune", "--record", "costs.json"),
+    ],
+    ids=lambda command: command[0],
+)  # fmt: skip
+def test_files_that_are_no_bundles(ark: Ark, tmp_path: Path, command: tuple[str, ...]) -> None:
+    """Every command that opens a bundle names the mistake, and the command that helps."""
+    (tmp_path / "net.safetensors").touch()
+    (tmp_path / "net.decode.arkbin").touch()
+    name, *options = command
+    for path, message in {
+        "net.safetensors": "net.safetensors: holds weights only: pass the bundle",
+        "net.arkbin": "writes a bundle for each program of a model: net.decode.arkbin",
+    }.items():
+        result = ark(name, path, *options)
+        assert result.status == 1
+        assert message in result.err
+
+
+def test_a_check_of_a_folder(ark: Ark, tmp_path: Path) -> None:
+    (tmp_path / "model").mkdir()
+    result = ark("check", "model")
+    assert result.status == 1
+    assert "model: is a folder: `ark compile FOLDER -o OUT.arkbin` writes" in result.err
+
+
 def test_compile_is_silent(ark: Ark, fake_compiler: Calls, tmp_path: Path) -> None:
     (tmp_path / "m.mlir").write_text("module {}")
     result = ark("compile", "m.mlir", "-o", "m.arkbin")

@@ -183,7 +183,7 @@ def test_parts_of_a_deep_product(
     transpose_input: bool, transpose_other: bool, check: Check
 ) -> None:
     """Four SMs have no whole tile each, so that the depth is divided among them (split-K)."""
-    m, n, k = 128, 128, 2048
+    m, n, k = 128, 128, 4096
     random = np.random.default_rng(0)
     with ark.Program("product") as program:
         x = ark.input("x", (k, m) if transpose_input else (m, k), ark.bf16)

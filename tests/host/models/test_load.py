@@ -74,7 +74,7 @@ def test_an_unknown_model_type(tmp_path: Path) -> None:
             {"position_embedding_type": "relative"},
             "'position_embedding_type' must be 'absolute'",
         ),
-        ("llama", {"num_key_value_heads": 3}, "4 heads are no multiple of 3 key heads"),
+        ("llama", {"num_key_value_heads": 3}, "4 heads are not a multiple of 3 key heads"),
         ("llama", {"num_hidden_layers": 2**31}, "'num_hidden_layers' is 2147483648, but the wei"),
         ("qwen3", {"num_hidden_layers": 100_000}, "'num_hidden_layers' is 100000, but the weights"),
         ("bert", {"num_hidden_layers": 1000}, "'num_hidden_layers' is 1000, but the weights have"),

@@ -126,6 +126,7 @@ ark.program @unevenSharesCostLessThanSmallTiles(
 // CHECK-LABEL: ark.program @fewerWavesOfLargerTiles
 ark.program @fewerWavesOfLargerTiles(
     %x: tensor<4096x384xf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %u: tensor<4096x384xf16> {ark.kind = #ark.kind<input>, ark.name = "u"},
     %w: tensor<1536x384xf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"},
     %v: tensor<384x384xf16> {ark.kind = #ark.kind<parameter>, ark.name = "v"})
     -> (tensor<4096x1536xf16> {ark.name = "y"}, tensor<4096x384xf16> {ark.name = "z"}) {
@@ -138,7 +139,7 @@ ark.program @fewerWavesOfLargerTiles(
   }
   // SM80: tile = array<i64: 64, 128>
   // SM90: tile = array<i64: 128, 96>
-  %2 = ark.group "h" (%a = %x, %b = %v)
+  %2 = ark.group "h" (%a = %u, %b = %v)
       : (tensor<4096x384xf16>, tensor<384x384xf16>) -> tensor<4096x384xf16> {
     %3 = ark.matmul %a, %b {transpose_other} : (tensor<4096x384xf16>, tensor<384x384xf16>) -> tensor<4096x384xf16>
     ark.yield %3 : tensor<4096x384xf16>
