@@ -13,7 +13,8 @@ from ..runtime import Executable, load
 from .config import Config, read_config
 from .embedding import EmbeddingModel, EmbeddingSizes
 from .expert_weights import stack_experts
-from .generation import GenerativeModel, Sizes, read_ends
+from .generation import GenerativeModel
+from .generation_config import Sizes, read_ends
 from .origins import check_origin, describe_folder
 from .quantization import read_quantization
 from .weights import Arrays, assign, read_weights, spellings, text_tensors

@@ -25,7 +25,8 @@ from .decoder_reader import read_decoder, read_text
 from .decoder_states import DecoderStates
 from .expert_weights import stack_experts
 from .families import FAMILIES
-from .generation import GenerativeModel, Sizes, read_ends
+from .generation import GenerativeModel
+from .generation_config import Sizes, read_ends
 from .quantization import read_quantization
 from .rope import Rope, RopeScaling
 from .weights import (

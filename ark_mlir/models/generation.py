@@ -6,9 +6,8 @@ import contextlib
 import threading
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -18,7 +17,8 @@ from typing_extensions import Self, Unpack
 from ..errors import InvalidUsageError
 from ..text import ChatTemplate, GrowingText, Tokenizer
 from .batches import Answer, Timing, as_batch
-from .config import Config, as_count, read_config
+from .config import as_count
+from .generation_config import Sizes
 from .model import Model, as_tokens
 from .options import MAX_ENDS, sampling_inputs
 from .program_runs import CompiledRun, InterpretedRun, RunProgram
@@ -29,38 +29,13 @@ if TYPE_CHECKING:
     from ..compiler import CompileKeywords, CompileOptions
     from ..frontend import Program
     from ..targets import Target
-    from ..typing import Path as PathLike
     from ..typing import TokenRow
 
-__all__ = ["Choice", "GenerativeModel", "Sizes", "Timing", "read_ends"]
-
-_GENERATION = "generation_config.json"
-
+__all__ = ["Choice", "GenerativeModel", "Timing"]
 
 # The duration of a launch of a stream: short for a reader, and much longer than its overhead.
 _LAUNCH_SECONDS = 0.03
 _RANKS_BURST = 4
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """The sizes of a decoder's programs.
-
-    Attributes:
-        vocabulary: number of tokens of the vocabulary.
-        positions: maximum number of tokens of a sequence of the model.
-        max_length: maximum number of tokens of a sequence of the programs.
-        chunk: number of tokens of a prompt per run of ``prefill``.
-        sampling: True if the programs can sample tokens.
-        batch: number of rows of the programs.
-    """
-
-    vocabulary: int
-    positions: int
-    max_length: int
-    chunk: int
-    sampling: bool
-    batch: int = 1
 
 
 class GenerativeModel(Model):
@@ -509,23 +484,3 @@ class GenerativeModel(Model):
                 inputs["last"] = np.int32(part.shape[1] - 1)
             run("prefill", inputs)
             begin += chunk
-
-
-def read_ends(folder: PathLike, config: Config, vocabulary: int) -> tuple[int, ...]:
-    """Returns the end-of-text tokens; ``generation_config.json`` takes precedence."""
-    sources = [config]
-    if (Path(folder) / _GENERATION).is_file():
-        sources.insert(0, read_config(folder, _GENERATION))
-    for source in sources:
-        if source.entries.get("eos_token_id") is None:
-            continue
-        tokens = source.counts("eos_token_id")
-        if len(tokens) > MAX_ENDS:
-            raise source.error(f"{len(tokens)} end-of-text tokens; the limit is {MAX_ENDS}")
-        for token in tokens:
-            if token >= vocabulary:
-                raise source.error(
-                    f"'eos_token_id' has token {token}, but the vocabulary has {vocabulary} entries"
-                )
-        return tokens
-    return ()

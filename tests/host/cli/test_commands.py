@@ -675,7 +675,7 @@ def test_prompts_that_are_no_options(ark: Ark, fake_model: list[Any]) -> None:
 
 
 def test_what_is_no_model_folder(ark: Ark, fake_model: list[Any], bundle: Path) -> None:
-    """Also if the prompt is token ids, which need no tokenizer."""
+    """The folder is checked even if the prompt is token ids, which need no tokenizer."""
     result = ark("generate", bundle, "--prompt-ids", "1,2")
     assert (result.status, result.err) == (
         1, f"ark: error: {bundle}: is a bundle: pass the model folder, and the bundle with "

@@ -251,7 +251,7 @@ def test_a_server_that_stops_ends_its_work(decoder: Decoder) -> None:
 
 
 def test_a_worker_that_has_stopped_refuses_jobs() -> None:
-    """Such a request gets status 503, and so do the requests that wait."""
+    """Requests that come later get status 503, and so do requests that wait."""
 
     async def stop() -> None:
         worker = Worker(4)
