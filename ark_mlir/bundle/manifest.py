@@ -184,6 +184,25 @@ class Semaphore:
 
 
 @dataclass(frozen=True)
+class Origin:
+    """The model folder that a program was built from.
+
+    Attributes:
+        kind: the model type.
+        entries: a SHA-256 in hex of each entry of the configuration that may change the results.
+        tensors: a SHA-256 in hex of the names and shapes of the folder's tensors.
+
+    Example:
+        >>> ark.bundle.read_bundle("mlp.arkbin").manifest.origin is None  # not of a model folder
+        True
+    """
+
+    kind: str
+    entries: Mapping[str, str]
+    tensors: str
+
+
+@dataclass(frozen=True)
 class Section:
     """The position of a section in the file, and its hash.
 
@@ -227,6 +246,7 @@ class Manifest:
         intermediates: the values in the arena and in the task packets.
         statistics: figures of the schedule, such as ``predicted_ns``.
         options: options of the compilation that the runtime needs, such as ``trace``.
+        origin: the model folder of the program; None for any other program.
         sections: the sections of the file; None in a program that was just compiled, since only a
             file has offsets.
 
@@ -250,6 +270,7 @@ class Manifest:
     intermediates: tuple[Value, ...] = ()
     statistics: Mapping[str, int | float] = field(default_factory=dict[str, "int | float"])
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    origin: Origin | None = None
     sections: tuple[Section, ...] | None = None
 
     def of_kind(self, kind: str) -> tuple[Buffer, ...]:
@@ -379,6 +400,12 @@ class Manifest:
             "statistics": _sorted(self.statistics),
             "options": _sorted(self.options),
         }
+        if self.origin is not None:
+            result["origin"] = {
+                "kind": self.origin.kind,
+                "entries": _sorted(self.origin.entries),
+                "tensors": self.origin.tensors,
+            }
         if sections is not None:
             result["sections"] = {
                 section.name: {

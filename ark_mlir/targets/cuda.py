@@ -41,8 +41,8 @@ def detect(device: int = 0) -> Target:
         driver: Any = importlib.import_module("cuda.bindings.driver")
     except ImportError:
         raise UnsupportedError(
-            "target 'cuda' needs cuda-python, which is not installed, to detect the GPU; "
-            "name an architecture, such as cuda:sm_90a"
+            "target 'cuda' needs cuda-python, which is not installed, to detect the GPU: "
+            "pip install 'ark-mlir[cuda12]', or name an architecture, such as cuda:sm_90a"
         ) from None
     try:
         _call(driver.cuInit(0))

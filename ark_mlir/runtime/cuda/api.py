@@ -236,4 +236,7 @@ def import_driver() -> Any:
     try:
         return importlib.import_module("cuda.bindings.driver")
     except ImportError:
-        raise UnsupportedError("a program for cuda needs the package cuda-python to run") from None
+        raise UnsupportedError(
+            "a program for cuda needs the package cuda-python to run: "
+            "pip install 'ark-mlir[cuda12]' or 'ark-mlir[cuda13]', as the driver of the GPU"
+        ) from None

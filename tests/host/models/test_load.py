@@ -213,7 +213,7 @@ def test_invalid_options_raise(tiny: Any, tmp_path: Path) -> None:
     check(folder, "unknown dtype", dtype="fp99", length=8)
     check(folder, "dtype must be fp32, fp16 or bf16, not int8", dtype="int8", length=8)
     folder = tiny.write_model(tmp_path / "llama", "llama")
-    check(folder, "llama have no option batch", batch=3)
+    check(folder, "llama have no option length", length=3)
     check(folder, "max_length must be an integer, not 2.5", max_length=2.5)
     check(folder, "chunk must be at least 1", chunk=-1)
 
