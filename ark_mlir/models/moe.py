@@ -65,8 +65,8 @@ class Graph(Protocol):
         """Returns the dtype of hidden states."""
         ...
 
-    def parameter(self, name: str, *shape: int) -> Tensor:
-        """Returns a parameter."""
+    def parameter(self, name: str, *shape: int, dtype: DType | None = None) -> Tensor:
+        """Returns a parameter, by default of the dtype of the model."""
         ...
 
     def dense(self, x: Tensor, name: str, outputs: int, bias: bool = False) -> Tensor:
@@ -75,6 +75,10 @@ class Graph(Protocol):
 
     def total(self, product: Tensor, name: str) -> Tensor:
         """Returns a product, summed over ranks if the layer `name` computes partial sums."""
+        ...
+
+    def routed(self, logits: Tensor, chosen: Tensor) -> None:
+        """Takes the logits of a router and the experts that it chose."""
         ...
 
 
@@ -109,10 +113,11 @@ def _route(graph: Graph, experts: Experts, x: Tensor, name: str) -> tuple[Tensor
     else:
         score = ark.softmax if router.score == "softmax" else ark.sigmoid
         scores = score(logits, name=f"{name}.scores")
-        ranked = _rank(experts, scores, name)
+        ranked = _rank(graph, experts, scores, name)
         weights, chosen = ark.top_k(ranked, count, name=f"{name}.top_k")
         if router.correction:
             weights = _select(scores, chosen, name)
+    graph.routed(logits, chosen)
     if experts.normalize:
         total = ark.reduce_sum(weights, -1)
         if router.score == "sigmoid":
@@ -129,15 +134,15 @@ def _logits(graph: Graph, experts: Experts, x: Tensor, name: str) -> Tensor:
     if not router.wide:
         return ark.cast(graph.dense(x, f"{name}.gate", experts.num_experts, router.bias), fp32)
     shape = (experts.num_experts, x.shape[1])
-    weight = ark.parameter(f"{name}.gate.weight", shape, fp32)
+    weight = graph.parameter(f"{name}.gate.weight", *shape, dtype=fp32)
     return ark.matmul(ark.cast(x, fp32), weight, transpose_other=True, name=f"{name}.gate")
 
 
-def _rank(experts: Experts, scores: Tensor, name: str) -> Tensor:
+def _rank(graph: Graph, experts: Experts, scores: Tensor, name: str) -> Tensor:
     """Returns the scores that select experts; experts outside of the best groups have the least."""
     router = experts.router
     if router.correction:
-        correction = ark.parameter(f"{name}.gate.correction", (experts.num_experts,), fp32)
+        correction = graph.parameter(f"{name}.gate.correction", experts.num_experts, dtype=fp32)
         scores = ark.add(scores, correction, name=f"{name}.corrected")
     if router.groups == 1:
         return scores
