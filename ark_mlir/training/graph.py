@@ -1,4 +1,4 @@
-"""The parts of a decoder for training, which differ from those of inference in few places.
+"""The parts of a decoder for training; few of them differ from those of inference.
 
 Keys and values are those of the sequence, not of a cache. Elements of branches may be dropped,
 layers may be computed again in the backward pass, and the routers of experts have a loss.

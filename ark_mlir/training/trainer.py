@@ -22,11 +22,13 @@ from ..progress import Progress
 from ..runtime.arrays.safetensors import read_safetensors, write_safetensors
 from .curve import write_curve
 from .loop import Loop
+from .queue import Queue
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from ..compiler import CompileKeywords
+    from ..runtime.runs import Runs
     from ..typing import Sources
 
 __all__ = ["Batch", "Trainer"]
@@ -46,12 +48,15 @@ class Trainer:
         program: a closed program with one `loop`, whose weights and moments are states.
         loop: the loop that the program was built with.
         batch: a function of the index of a step that returns the inputs of the step, by the names
-            of ``loop.input``. If training resumes, equal indices must give equal batches.
+            of ``loop.input``. If training resumes, equal indices must give equal batches. Or a
+            :class:`Queue`, whose thread makes batches while steps run; :meth:`close` closes it.
         target: the target to compile for, such as ``"cpu"`` or ``"cuda"``.
         bind: parameters, and initial values of states, as for ``Executable.bind``.
         save: the ``.safetensors`` file of the states; see :meth:`save`.
         save_every: the number of steps between two saves; None saves at the end of a run only.
         tokens: the number of tokens of a step, for the rate that progress shows.
+        resident: True keeps the kernel on the device while :meth:`run` feeds batches to it, as
+            :meth:`Executable.resident` does.
         **options: options of ``ark.compile``.
 
     Attributes:
@@ -78,24 +83,27 @@ class Trainer:
         self,
         program: Program,
         loop: Loop,
-        batch: Batch,
+        batch: Batch | Queue,
         *,
         target: str | None = None,
         bind: Sources | None = None,
         save: str | os.PathLike[str] | None = None,
         save_every: int | None = None,
         tokens: int | None = None,
+        resident: bool = False,
         **options: Unpack[CompileKeywords],
     ) -> None:
         if f"{loop.name}.losses" not in program.states:
             raise InvalidUsageError(f"program {program.name!r} was built without this loop")
-        if not callable(batch):  # pyright: ignore[reportUnnecessaryComparison]
+        if not isinstance(batch, Queue) and not callable(batch):  # pyright: ignore[reportUnnecessaryComparison]
             raise InvalidUsageError(
-                f"batch must be a function of the index of a step, not {shorten(batch)}"
+                "batch must be a function of the index of a step or an ark.training.Queue, not "
+                f"{shorten(batch)}"
             )
         self._save_every = None if save_every is None else _positive(save_every, "save_every")
         self._tokens = None if tokens is None else _positive(tokens, "tokens")
         self._loop, self._batch, self._path = loop, batch, save
+        self._resident = resident
         self._states: dict[str, Argument] = program.states
         self._arguments: dict[str, Argument] = program.inputs
         if unfed := [name for name in self._arguments if name not in loop.inputs]:
@@ -140,7 +148,9 @@ class Trainer:
         Raises DeviceError if a loss is NaN or infinite; the message names the step. The states are
         then those before that step, if the optimizer skips it, and the saved file is that of the
         last save. Raises InvalidUsageError if a batch has other names, shapes or dtypes than the
-        loop's inputs; OSError if the file cannot be written; and the errors of ``Executable.run``.
+        loop's inputs; HangError if a queue had no batch within its time limit; OSError if the file
+        cannot be written; and the errors of ``Executable.run``. After an error, the states are
+        those after a whole step.
 
         >>> with ark.Program("count") as program:
         ...     loop = ark.training.Loop(steps=4)
@@ -157,10 +167,10 @@ class Trainer:
         def detail() -> str:
             return self._detail(begin, end, started)
 
-        with self._until_interrupted(), Progress("training", detail):
+        with self._until_interrupted(), Progress("training", detail), self._kernel() as kernel:
             while step < end and not self._interrupted:
                 limit = min(end, self._next_save(step))
-                step = self._launch(step, min(limit, step + self._launch_steps()))
+                step = self._launch(kernel, step, min(limit, step + self._launch_steps()))
                 if step == self._next_save(step - 1) and step < end:
                     self._save_if_named()
             self._save_if_named()
@@ -178,12 +188,23 @@ class Trainer:
             return 1
         return max(1, min(self._loop.steps, int(_LAUNCH_SECONDS / max(self._step_seconds, 1e-9))))
 
-    def _launch(self, step: int, end: int) -> int:
-        """Runs the steps from `step` to `end` in one launch; returns the index of the next step."""
-        for number in range(step, end):
-            self._fill(number)
+    @contextmanager
+    def _kernel(self) -> Generator[Runs]:
+        """Yields the executable, or the program that stays on the device."""
+        if not self._resident:
+            yield self.executable
+            return
+        with self.executable.resident() as kernel:
+            yield kernel
+
+    def _launch(self, kernel: Runs, step: int, end: int) -> int:
+        """Runs steps from `step` on, until `end` or until a queue has no further batch, in one
+        launch; returns the index of the next step."""
+        end = self._fill_until(step, end)
+        if end == step:
+            return step
         began = time.monotonic()
-        self.executable.run(self._batches, iterations=end - step)
+        kernel.run(self._batches, iterations=end - step)
         self._step_seconds = (time.monotonic() - began) / (end - step)
         reached = self.step
         recorded = self.executable.states[f"{self._loop.name}.losses"]
@@ -197,8 +218,27 @@ class Trainer:
             )
         return reached
 
-    def _fill(self, step: int) -> None:
-        given = self._batch(step)
+    def _fill_until(self, step: int, end: int) -> int:
+        """Copies the batches of the steps from `step` to `end` to the inputs of the launch.
+
+        Returns the step after the last one that has a batch: less than `end` if a queue has no
+        further one, and `step` if Ctrl-C came while it had none.
+        """
+        batch = self._batch
+        for number in range(step, end):
+            if not isinstance(batch, Queue):
+                self._fill(number, batch(number))
+                continue
+            if number > step and not batch.is_ready(number):
+                return number
+            given = batch.take(number, lambda: self._interrupted)
+            if given is None:
+                return number
+            self._fill(number, given)
+        return end
+
+    def _fill(self, step: int, given: Mapping[str, Any]) -> None:
+        """Copies the batch of a step to the inputs of the launch."""
         if not isinstance(given, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidUsageError(
                 f"the batch of step {step} is {shorten(given)}; expected a dict of arrays by name"
@@ -348,13 +388,15 @@ class Trainer:
         write_curve(path, self.losses, title=f"loss of {self.executable.name}")
 
     def close(self) -> None:
-        """Frees the memory of the executable; may be called again.
+        """Frees the memory of the executable and closes the queue; may be called again.
 
         >>> with ark.Program("count") as program:
         ...     loop = ark.training.Loop(steps=4)
         ...     broken = loop.end(ark.cast(loop.step, ark.fp32))
         >>> ark.training.Trainer(program, loop, lambda step: {}, target="cpu:2").close()
         """
+        if isinstance(self._batch, Queue):
+            self._batch.close()
         self.executable.close()
 
     def __enter__(self) -> Self:
