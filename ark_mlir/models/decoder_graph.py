@@ -260,9 +260,16 @@ class DecoderGraph:
             x = x + self.branch(attended, first)
             return x + self.branch(self.mlp(inner, number, f"{name}.{names.mlp}"), second)
         x = x + self.branch(scaled(norm(attended, names.after_attention)), first)
-        inner = self.all_rows(norm(x, names.before_mlp), name)
+        inner = norm(x, names.before_mlp)
+        if not self.exchanges(number):
+            inner = self.all_rows(inner, name)
         mixed = norm(self.mlp(inner, number, f"{name}.{names.mlp}"), names.after_mlp)
         return x + self.branch(scaled(mixed), second)
+
+    def exchanges(self, layer: int) -> bool:
+        """Returns True if ranks exchange the rows of a layer's experts."""
+        experts = self.config.experts
+        return experts is not None and experts.exchanges and experts.has(layer)
 
     def branch(self, x: Tensor, number: int) -> Tensor:
         """Returns the output of attention or MLP that is added to the hidden states.

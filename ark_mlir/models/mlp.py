@@ -45,6 +45,10 @@ class Graph(Protocol):
         """Returns a product, summed over ranks if the layer `name` computes partial sums."""
         ...
 
+    def all_rows(self, x: Tensor, name: str) -> Tensor:
+        """Returns the hidden states of all tokens."""
+        ...
+
     def routed(self, logits: Tensor, chosen: Tensor) -> None:
         """Takes the logits of a router and the experts that it chose."""
         ...
