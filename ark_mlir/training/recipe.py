@@ -134,6 +134,7 @@ def train(
     folder: str | os.PathLike[str],
     *,
     resume: bool = False,
+    explain: bool = False,
     plot: str | os.PathLike[str] | None = None,
 ) -> NDArray[np.float32]:
     """Trains a decoder and writes it to a folder that ``ark generate`` and ``ark.models`` read.
@@ -145,9 +146,12 @@ def train(
         config: the configuration.
         folder: the folder, which is created if it does not exist.
         resume: True continues from the states in the folder.
+        explain: True names the op that made the first value that is not finite if a loss is NaN or
+            infinite.
         plot: the page of the loss curve to write, or None.
 
-    On Ctrl-C, the files are written before KeyboardInterrupt is raised. Raises InvalidUsageError if
+    On Ctrl-C, the files are written before KeyboardInterrupt is raised. After an error, the files
+    stay those of the last save. Raises InvalidUsageError if
     the folder has states and `resume` is False, or if `resume` is True and the folder has no states
     of this model; DeviceError if a loss is NaN or infinite; OSError if a file cannot be written.
 
@@ -196,16 +200,22 @@ def train(
         save=states,
         save_every=config.save_every,
         tokens=config.batch * config.length,
+        explain=explain,
     )
     with trainer:
         if resume:
             trainer.load(states)
         try:
-            return trainer.run(config.steps - done)
+            losses = trainer.run(config.steps - done)
+        except KeyboardInterrupt:
+            if trainer.failed is None:
+                _write_model(config, recipe, trainer, root)
+            raise
         finally:
-            _write_model(config, recipe, trainer, root)
             if plot is not None and trainer.losses:
                 trainer.plot(plot)
+        _write_model(config, recipe, trainer, root)
+        return losses
 
 
 def _zeros(arguments: dict[str, Argument]) -> dict[str, NDArray[np.float32]]:

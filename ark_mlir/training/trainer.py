@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-import signal
-import threading
 import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from types import FrameType, TracebackType
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,11 +14,16 @@ from numpy.typing import NDArray
 from typing_extensions import Self
 
 from ..compiler import compile as compile_program
-from ..errors import DeviceError, InvalidUsageError, shorten
+from ..errors import DataRangeError, DeviceError, InvalidUsageError, shorten
 from ..frontend import Argument, Program
+from ..paths import as_path
 from ..progress import Progress
+from ..runtime.arrays.binding import read_sources
+from ..runtime.arrays.frameworks import to_numpy
 from ..runtime.arrays.safetensors import read_safetensors, write_safetensors
+from ..runtime.ranks.membership import current
 from .curve import write_curve
+from .interruption import Interruption
 from .loop import Loop
 from .queue import Queue
 
@@ -55,6 +58,8 @@ class Trainer:
         save: the ``.safetensors`` file of the states; see :meth:`save`.
         save_every: the number of steps between two saves; None saves at the end of a run only.
         tokens: the number of tokens of a step, for the rate that progress shows.
+        explain: True names the op that made the first value that is not finite if a loss is NaN or
+            infinite; the float64 interpreter computes this step again.
         resident: True keeps the kernel on the device while :meth:`run` feeds batches to it, as
             :meth:`Executable.resident` does.
         **options: options of ``ark.compile``.
@@ -62,9 +67,11 @@ class Trainer:
     Attributes:
         step: the number of steps so far.
         losses: the loss of each step since step zero.
+        failed: None, or the steps of a launch that failed. The states may then be those within a
+            step; :meth:`run` and :meth:`save` refuse them until :meth:`load`.
 
-    Raises InvalidUsageError if the program does not have the loop, a number is not positive, and
-    the errors of ``ark.compile`` and ``bind``.
+    Raises InvalidUsageError if the program does not have the loop, a number is not positive, or the
+    folder of `save` does not exist, and the errors of ``ark.compile`` and ``bind``.
 
     Example:
         >>> with ark.Program("fit") as program:
@@ -90,6 +97,7 @@ class Trainer:
         save: str | os.PathLike[str] | None = None,
         save_every: int | None = None,
         tokens: int | None = None,
+        explain: bool = False,
         resident: bool = False,
         **options: Unpack[CompileKeywords],
     ) -> None:
@@ -102,8 +110,12 @@ class Trainer:
             )
         self._save_every = None if save_every is None else _positive(save_every, "save_every")
         self._tokens = None if tokens is None else _positive(tokens, "tokens")
+        if save is not None and not as_path(save, "save").absolute().parent.is_dir():
+            raise InvalidUsageError("the folder does not exist; create it", location=str(save))
         self._loop, self._batch, self._path = loop, batch, save
+        self._explained = (program, bind) if explain else None
         self._resident = resident
+        self._rank = program.rank
         self._states: dict[str, Argument] = program.states
         self._arguments: dict[str, Argument] = program.inputs
         if unfed := [name for name in self._arguments if name not in loop.inputs]:
@@ -126,7 +138,11 @@ class Trainer:
             raise
         self.losses: list[float] = []
         self._step_seconds: float | None = None
-        self._interrupted = False
+        self._ctrl_c = Interruption()
+        self._stops = False
+        # The batches of the steps before this one are in the inputs of the launch.
+        self._filled = 0
+        self.failed: str | None = None
 
     # ---------------------------------------------------------------- running
 
@@ -141,6 +157,8 @@ class Trainer:
         Shows the loss, the step, tokens per second and the remaining time on stderr, if that is a
         terminal. On Ctrl-C, ends the launch, saves if there is a file to save to, and raises
         KeyboardInterrupt; the states are those after a whole step. A second Ctrl-C does not wait.
+        After ``ark.distributed.init``, all ranks run the same steps, and Ctrl-C in one rank ends
+        the run in all of them.
 
         Args:
             steps: the number of steps to run, a positive integer.
@@ -148,9 +166,10 @@ class Trainer:
         Raises DeviceError if a loss is NaN or infinite; the message names the step. The states are
         then those before that step, if the optimizer skips it, and the saved file is that of the
         last save. Raises InvalidUsageError if a batch has other names, shapes or dtypes than the
-        loop's inputs; HangError if a queue had no batch within its time limit; OSError if the file
-        cannot be written; and the errors of ``Executable.run``. After an error, the states are
-        those after a whole step.
+        loop's inputs; HangError if a queue had no batch within its time limit; RankFailedError if
+        another rank fails; OSError if the file
+        cannot be written; and the errors of ``Executable.run``, after which the states have to be
+        loaded again. Saved files are those after whole steps.
 
         >>> with ark.Program("count") as program:
         ...     loop = ark.training.Loop(steps=4)
@@ -159,22 +178,23 @@ class Trainer:
         ...     trainer.run(6)
         array([0., 1., 2., 3., 4., 5.], dtype=float32)
         """
+        self._refuse_failed()
         begin = step = self.step
         end = begin + _positive(steps, "steps")
-        self._interrupted = False
+        self._stops, self._filled = False, step
         started = time.monotonic()
 
         def detail() -> str:
             return self._detail(begin, end, started)
 
-        with self._until_interrupted(), Progress("training", detail), self._kernel() as kernel:
-            while step < end and not self._interrupted:
+        with self._ctrl_c, Progress("training", detail), self._kernel() as kernel:
+            while step < end and not self._stops:
                 limit = min(end, self._next_save(step))
                 step = self._launch(kernel, step, min(limit, step + self._launch_steps()))
                 if step == self._next_save(step - 1) and step < end:
                     self._save_if_named()
             self._save_if_named()
-        if self._interrupted:
+        if self._stops:
             raise KeyboardInterrupt
         return np.array(self.losses[len(self.losses) - (step - begin) :], np.float32)
 
@@ -200,11 +220,25 @@ class Trainer:
     def _launch(self, kernel: Runs, step: int, end: int) -> int:
         """Runs steps from `step` on, until `end` or until a queue has no further batch, in one
         launch; returns the index of the next step."""
-        end = self._fill_until(step, end)
+        end = self._agree_on_end(step, end)
         if end == step:
             return step
         began = time.monotonic()
-        kernel.run(self._batches, iterations=end - step)
+        self.failed = f"step {step}" if end == step + 1 else f"steps {step} to {end - 1}"
+        try:
+            kernel.run(self._batches, iterations=end - step)
+        except DataRangeError as error:
+            # An index out of range in a batch, such as a label.
+            raise DataRangeError(
+                f"{error.message}, in the launch of {self.failed}",
+                location=error.location,
+                op=error.op,
+                notes=error.notes,
+            ) from None
+        except InvalidUsageError:
+            self.failed = None  # the launch was refused
+            raise
+        self.failed = None
         self._step_seconds = (time.monotonic() - began) / (end - step)
         reached = self.step
         recorded = self.executable.states[f"{self._loop.name}.losses"]
@@ -213,10 +247,60 @@ class Trainer:
         if reached < end:
             loss = float(recorded[reached % steps])
             raise DeviceError(
-                f"the loss of step {reached} is {loss}; lower the learning rate, or clip the "
-                "gradients; the states are those before the step if skip=loop.end(loss)"
+                f"the loss of step {reached} is {loss}{self._explanation()}; lower the learning "
+                "rate, or clip the gradients; the states are those before the step if "
+                "skip=loop.end(loss)"
             )
         return reached
+
+    def _explanation(self) -> str:
+        """Returns the op that made the first value that is not finite, for a message."""
+        if self._explained is None:
+            return ""
+        from ..reference.origin import find_origin
+
+        program, bound = self._explained
+        given = {} if bound is None else read_sources(bound)
+        parameters = {name: to_numpy(given[name], name) for name in program.parameters}
+        origin = find_origin(
+            program,
+            {**parameters, **self._batches},
+            self.state_arrays(),
+            f"{self._loop.name}.losses",
+        )
+        if origin is None:
+            return "; the interpreter computes a finite loss for the states after the step"
+        return f"; the first value that is not finite comes from {origin}"
+
+    def _refuse_failed(self) -> None:
+        if self.failed is not None:
+            raise InvalidUsageError(
+                f"the launch of {self.failed} failed, so that the states may be those within a "
+                "step; call load with a saved file first"
+            )
+
+    def _agree_on_end(self, step: int, end: int) -> int:
+        """Prepares the steps from `step` to at most `end`; returns the first one after the launch.
+
+        Ranks run the steps for which all of them have batches, and stop together.
+        """
+        member = None if self._rank is None else current()
+        if member is None:
+            end = self._fill_until(step, end)
+            self._stops = self._ctrl_c.came
+            return end
+        # The other ranks get the error of a batch.
+        with member.collective_call(f"train {self.executable.name!r}") as call:
+            mine: Any = [step, self._fill_until(step, end), self._ctrl_c.came]
+            answers: list[Any] = [each.body for each in call.all_gather("batches", mine)]
+        for rank, (other, _, _) in enumerate(answers):
+            if other != step:
+                raise InvalidUsageError(
+                    f"rank {member.rank} is at step {step}, and rank {rank} at step {other}; load "
+                    "files that were saved after the same step"
+                )
+        self._stops = any(stops for _, _, stops in answers)
+        return min(end for _, end, _ in answers)
 
     def _fill_until(self, step: int, end: int) -> int:
         """Copies the batches of the steps from `step` to `end` to the inputs of the launch.
@@ -225,13 +309,13 @@ class Trainer:
         further one, and `step` if Ctrl-C came while it had none.
         """
         batch = self._batch
-        for number in range(step, end):
+        for number in range(self._filled, end):
             if not isinstance(batch, Queue):
                 self._fill(number, batch(number))
                 continue
             if number > step and not batch.is_ready(number):
                 return number
-            given = batch.take(number, lambda: self._interrupted)
+            given = batch.take(number, lambda: self._ctrl_c.came)
             if given is None:
                 return number
             self._fill(number, given)
@@ -257,6 +341,7 @@ class Trainer:
                     location=self._arguments[name].location,
                 )
             batches[step % self._loop.steps] = array
+        self._filled = step + 1
 
     def _detail(self, begin: int, end: int, started: float) -> str:
         done = len(self.losses)
@@ -268,25 +353,6 @@ class Trainer:
         ran = max(done - begin, 1)
         left = (time.monotonic() - started) / ran * max(end - done, 0)
         return f"{text}, {left:.0f} s left"
-
-    @contextmanager
-    def _until_interrupted(self) -> Generator[None]:
-        """Defers Ctrl-C within the block to the end of a launch; a second one acts at once."""
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        previous = signal.getsignal(signal.SIGINT)
-
-        def stop(number: int, frame: FrameType | None) -> None:
-            if self._interrupted:
-                raise KeyboardInterrupt
-            self._interrupted = True
-
-        signal.signal(signal.SIGINT, stop)
-        try:
-            yield
-        finally:
-            signal.signal(signal.SIGINT, previous)
 
     # ---------------------------------------------------------------- files
 
@@ -316,6 +382,7 @@ class Trainer:
             path: the file.
 
         Raises OSError if the file cannot be written, such as on a full disk; the old file stays.
+        Raises InvalidUsageError after a launch failed.
 
         >>> with ark.Program("count") as program:
         ...     loop = ark.training.Loop(steps=4)
@@ -324,6 +391,7 @@ class Trainer:
         ...     losses = trainer.run(3)
         ...     trainer.save("count.safetensors")
         """
+        self._refuse_failed()
         history = np.array(self.losses, np.float32)
         write_safetensors(path, {**self.state_arrays(), _HISTORY: history}, durable=True)
 
@@ -369,6 +437,7 @@ class Trainer:
         # The states are copied, since the next save may replace the mapped file.
         self.executable.bind({name: np.array(array) for name, array in arrays.items()})
         self.losses = [float(loss) for loss in history]
+        self.failed = None
 
     def plot(self, path: str | os.PathLike[str]) -> None:
         """Writes a page with the curve of all losses; see :func:`write_curve`.

@@ -136,3 +136,18 @@ def test_toml(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert f"{path}: not valid TOML" in capsys.readouterr().err
     assert main(["train", str(tmp_path / "gpt.yaml"), "-o", str(tmp_path / "out")]) == 1
     assert "cannot be read" in capsys.readouterr().err
+
+
+def test_files_after_a_loss_that_is_not_finite(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    command = ["train", str(write(tmp_path)), "-o", str(out)]
+    assert main([*command, "--steps", "3"]) == 0
+    files = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    write(tmp_path, train={"learning_rate": 1e36, "clip": 0, "steps": 9})
+    assert main([*command, "--resume", "--explain"]) == 1
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "the first value that is not finite comes from " in error
+    assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == files
