@@ -96,17 +96,21 @@ def build_step(config: TrainingConfig, corpus: int) -> Recipe:
 def _update(config: TrainingConfig, loop: Loop, states: list[Tensor], loss: Tensor) -> None:
     scaler = optim.LossScaler() if config.dtype == fp16 else None
     slopes = ark.gradients(loss if scaler is None else scaler.scale(loss), states)
-    skip = loop.end(loss)
+    waits: list[Tensor] = []
     if scaler is not None:
         slopes, overflow = scaler.unscale(slopes)
-        skip = ark.logical_or(skip, overflow)
+        waits.append(overflow)
         # An infinity or NaN would stay in the sums of `accumulate`.
         slopes = [ark.where(overflow, 0, slope) for slope in slopes]
     if config.accumulate > 1:
         slopes, incomplete = optim.accumulate(slopes, config.accumulate)
-        skip = ark.logical_or(skip, incomplete)
+        waits.append(incomplete)
+    clipped, norm = optim.clip_by_global_norm(slopes, config.clip or 1.0)
     if config.clip:
-        slopes, _ = optim.clip_by_global_norm(slopes, config.clip)
+        slopes = clipped
+    skip = loop.end(loss, norm)
+    for each in waits:
+        skip = ark.logical_or(skip, each)
     updates = max(1, config.steps // config.accumulate)
     warmup = min(config.warmup // config.accumulate, updates - 1)
 

@@ -245,15 +245,21 @@ class Trainer:
         steps = self._loop.steps
         self.losses += [float(recorded[number % steps]) for number in range(step, reached)]
         if reached < end:
-            loss = float(recorded[reached % steps])
-            raise DeviceError(
-                f"the loss of step {reached} is {loss}{self._explanation()}; lower the learning "
-                "rate, or clip the gradients; the states are those before the step if "
-                "skip=loop.end(loss)"
-            )
+            raise self._not_finite(reached, float(recorded[reached % steps]))
         return reached
 
-    def _explanation(self) -> str:
+    def _not_finite(self, step: int, loss: float) -> DeviceError:
+        """Returns the error of a step whose loss or norm is not finite."""
+        state, text = "losses", f"the loss of step {step} is {loss}"
+        if np.isfinite(loss):
+            norm = float(self.executable.states[f"{self._loop.name}.norm"])
+            state, text = "norm", f"the norm of step {step} is {norm}, and its loss {loss:.4g}"
+        return DeviceError(
+            f"{text}{self._explanation(state)}; lower the learning rate, or clip the gradients; "
+            "the states are those before the step if skip=loop.end(loss)"
+        )
+
+    def _explanation(self, state: str) -> str:
         """Returns the op that made the first value that is not finite, for a message."""
         if self._explained is None:
             return ""
@@ -266,10 +272,10 @@ class Trainer:
             program,
             {**parameters, **self._batches},
             self.state_arrays(),
-            f"{self._loop.name}.losses",
+            f"{self._loop.name}.{state}",
         )
         if origin is None:
-            return "; the interpreter computes a finite loss for the states after the step"
+            return "; the interpreter finds no value that is not finite"
         return f"; the first value that is not finite comes from {origin}"
 
     def _refuse_failed(self) -> None:

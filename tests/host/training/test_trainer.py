@@ -227,6 +227,29 @@ def test_the_op_that_made_a_loss_not_finite(poison: Any, origin: str) -> None:
         assert np.isfinite(trainer.state_arrays()["w"]).all()
 
 
+def test_a_norm_that_is_not_finite(tmp_path: Path) -> None:
+    """The gradient of a root at zero is infinite; its step changes no weight."""
+    with ark.Program("root") as program:
+        loop = ark.training.Loop(steps=4)
+        w = ark.state("w", (5,), init=0.5)
+        loss = ark.reduce_sum(ark.sqrt(loop.input("x", (5,)) * w), keepdims=False)
+        slopes, norm = ark.optim.clip_by_global_norm(ark.gradients(loss, [w]), 1.0)
+        ark.optim.SGD([w], lr=0.01).step(slopes, skip=loop.end(loss, norm))
+
+    def zeros_at_five(step: int) -> dict[str, Array]:
+        return {"x": np.full(5, float(step != 5), np.float32)}
+
+    with ark.training.Trainer(
+        program, loop, zeros_at_five, target="cpu:1", explain=True
+    ) as trainer:
+        message = r"the norm of step 5 is (nan|inf), and its loss 0; .* comes from ark\.\w+ .*at"
+        with pytest.raises(ark.DeviceError, match=message):
+            trainer.run(9)
+        assert trainer.step == len(trainer.losses) == 5
+        assert np.isfinite(trainer.state_arrays()["w"]).all()
+        assert trainer.failed is None
+
+
 def test_a_file_of_another_training(trainer: Any, tmp_path: Path) -> None:
     path = tmp_path / "fit.safetensors"
     with make(kind="SGD") as other:
