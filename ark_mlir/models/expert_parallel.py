@@ -11,54 +11,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from .. import frontend as ark
 from ..dtypes import int32
 from ..frontend import Tensor
+from .expert_order import Order, prefix_sums
 from .experts import Experts
 from .sharding import Shard
 
-__all__ = ["Order", "exchange", "held"]
+__all__ = ["exchange", "held"]
 
 # Takes rows ``[rows, hidden]`` and the experts of each of them, ``[rows, 1]``, among those that the
 # rank has; returns the results, ``[rows, 1, hidden]``.
 Compute = Callable[[Tensor, Tensor], Tensor]
-
-
-@dataclass(frozen=True)
-class Order:
-    """Pairs of a token and one of its experts, sorted by expert.
-
-    Attributes:
-        position: the position of each pair in the order.
-        order: the pair at each position.
-        counts: the number of pairs of each expert.
-    """
-
-    position: Tensor
-    order: Tensor
-    counts: Tensor
-
-    @classmethod
-    def of(cls, owner: Tensor, experts: int, name: str) -> Order:
-        """Sorts pairs, whose experts are `owner`, int32 ``[pairs]``."""
-        (pairs,) = owner.shape
-        number = ark.arange(pairs)
-        # Keys are unique, with the expert in the upper digits. The position of a pair in the order
-        # is the number of lesser keys.
-        key = ark.add(ark.mul(owner, pairs), number, name=f"{name}.key")
-        lesser = ark.less(ark.reshape(key, (1, pairs)), ark.reshape(key, (pairs, 1)))
-        position = ark.reduce_sum(
-            ark.cast(lesser, int32), 1, keepdims=False, name=f"{name}.position"
-        )
-        here = ark.equal(ark.reshape(position, (1, pairs)), ark.reshape(number, (pairs, 1)))
-        pair = ark.where(here, ark.reshape(number, (1, pairs)), 0)
-        order = ark.reduce_sum(pair, 1, keepdims=False, name=f"{name}.order")
-        numbers = ark.reshape(ark.arange(experts), (-1, 1))
-        is_owner = ark.equal(ark.reshape(owner, (1, pairs)), numbers)
-        counts = ark.reduce_sum(ark.cast(is_owner, int32), 1, keepdims=False, name=f"{name}.counts")
-        return cls(position, order, counts)
 
 
 def held(experts: Experts, shard: Shard, chosen: Tensor) -> tuple[Tensor, Tensor]:
@@ -91,7 +56,7 @@ def exchange(
     owner = ark.reshape(chosen, (pairs,))
     sorted_pairs = Order.of(owner, experts.num_experts, name)
     counts = ark.reshape(sorted_pairs.counts, (ranks, experts.held))
-    ends = _ends(ark.reduce_sum(counts, 1, keepdims=False))
+    ends = prefix_sums(ark.reduce_sum(counts, 1, keepdims=False))
     begins = ark.sub(ends, ark.reduce_sum(counts, 1, keepdims=False), name=f"{name}.begins")
 
     slots = ark.reshape(ark.arange(capacity), (1, capacity))
@@ -100,10 +65,10 @@ def exchange(
     rows = ark.gather(x, ark.div(sent, count), 0, name=f"{name}.rows")
     rows = ark.all_to_all(rows, 0, name=f"{name}.dispatch")
     # The rows of a rank are sorted by expert: their numbers say which expert each of them has.
-    ahead = ark.sub(_ends(counts), counts)
+    ahead = ark.sub(prefix_sums(counts), counts)
     kept = ark.minimum(counts, ark.maximum(ark.sub(capacity, ahead), 0), name=f"{name}.kept")
     kept = ark.all_to_all(kept, 0, name=f"{name}.received")
-    passed = ark.less_equal(ark.reshape(_ends(kept), (ranks, 1, -1)), ark.unsqueeze(slots, 2))
+    passed = ark.less_equal(ark.reshape(prefix_sums(kept), (ranks, 1, -1)), ark.unsqueeze(slots, 2))
     local = ark.reduce_sum(ark.cast(passed, int32), 2, keepdims=False, name=f"{name}.local")
     # A slot without a row has the last expert, whose result no rank reads.
     local = ark.minimum(local, experts.held - 1)
@@ -117,12 +82,3 @@ def exchange(
     results = ark.gather(parts, at, 0, name=f"{name}.unsorted")
     results = ark.where(ark.reshape(ark.less(slot, capacity), (pairs, 1)), results, 0)
     return ark.reshape(results, (tokens, count, hidden))
-
-
-def _ends(counts: Tensor) -> Tensor:
-    """Returns the inclusive prefix sums along the last dimension."""
-    number = counts.shape[-1]
-    numbers = ark.arange(number)
-    before = ark.less_equal(ark.reshape(numbers, (1, number)), ark.reshape(numbers, (number, 1)))
-    parts = ark.where(before, ark.unsqueeze(counts, -2), 0)
-    return ark.reduce_sum(parts, -1, keepdims=False)

@@ -17,7 +17,8 @@ from .. import frontend as ark
 from ..dtypes import DType, fp32, int32
 from ..frontend import Tensor
 from .activations import ACTIVATIONS
-from .expert_parallel import Order, exchange, held
+from .expert_order import Order
+from .expert_parallel import exchange, held
 from .experts import PROJECTIONS, Experts
 from .sharding import Shard
 

@@ -16,6 +16,7 @@ from model_cases import PROMPT, read_recorded, write_folder
 
 import ark_mlir as ark
 from ark_mlir.models import moe
+from ark_mlir.models.expert_order import Order
 from ark_mlir.models.experts import Experts
 from ark_mlir.models.sharding import Shard
 
@@ -163,3 +164,21 @@ def test_wrong_options(tmp_path: Path) -> None:
     write_folder(tmp_path, CASES["qwen2"]["config"])
     with pytest.raises(ark.InvalidUsageError, match="models of type qwen2 have no experts"):
         ark.models.load(tmp_path, **two)
+
+
+@pytest.mark.parametrize("pairs", [1, 70, 2048, 2049, 2500])
+@pytest.mark.parametrize("only", [None, 0, 4])
+def test_the_order_of_pairs(pairs: int, only: int | None) -> None:
+    """Pairs of one expert keep their order; experts without pairs are counted, too."""
+    with ark.Program("order") as program:
+        made = Order.of(ark.input("owner", (pairs,), ark.int32), 6, "pairs")
+        for name in ("position", "order", "counts"):
+            ark.output(name, getattr(made, name))
+    owner = np.random.default_rng(pairs).integers(0, 5, pairs)
+    owner = (owner if only is None else np.full(pairs, only)).astype(np.int32)
+    order = np.argsort(owner, kind="stable")
+    with ark.compile(program, target="cpu:2") as executable:
+        for got in (ark.reference.run(program, {"owner": owner}), executable.run(owner=owner)):
+            np.testing.assert_array_equal(got["order"], order)
+            np.testing.assert_array_equal(got["position"][order], np.arange(pairs))
+            np.testing.assert_array_equal(got["counts"], np.bincount(owner, minlength=6))
