@@ -20,9 +20,9 @@ from ark_mlir.json_checks import Document, Node
 from ark_mlir.models.config import Config, read_config
 from ark_mlir.models.decoder import build_decode
 from ark_mlir.models.decoder_config import DecoderConfig
+from ark_mlir.models.decoder_reader import read_decoder
 from ark_mlir.models.expert_weights import stack_experts, unstack_experts
 from ark_mlir.models.experts import Experts, Router
-from ark_mlir.models.decoder_reader import read_decoder
 from ark_mlir.models.families import FAMILIES
 from ark_mlir.models.weights import assign, read_weights, spellings
 from ark_mlir.runtime.arrays.safetensors import read_safetensors
@@ -195,7 +195,7 @@ def test_a_trained_model_loads(model: dict[str, Any], tmp_path: Path) -> None:
 
 
 def test_the_factor_of_the_auxiliary_loss() -> None:
-    """It is that of the training, else that of the model, else 0.01; dense models have none."""
+    """The factor is that of the training, else of the model, else 0.01; dense models have none."""
 
     def parse(model: dict[str, Any], **train: Any) -> float:
         entries = {"model": model, "data": {"text": ["a"]}, "train": {"length": 8, **train}}

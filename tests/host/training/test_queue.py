@@ -50,7 +50,7 @@ def whole() -> tuple[Array, bytes]:
 def test_the_bits_are_those_without_a_queue(
     whole: tuple[Array, bytes], capacity: int, resident: bool, tmp_path: Path
 ) -> None:
-    """Also after a save and a load, which move the queue to another step."""
+    """The losses stay the same after a save and a load, which move the queue to another step."""
     path = tmp_path / "fit.safetensors"
     first_steps: list[int] = []
 
