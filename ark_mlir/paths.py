@@ -39,6 +39,8 @@ def replacing(path: Path, *, private: bool = False) -> Generator[IO[bytes]]:
     """
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if path.exists() and not path.is_file():  # a device, such as /dev/null, would be replaced
+        raise OSError(errno.EINVAL, "Not a regular file", str(path))
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     # tempfile would ignore the umask and create the file with mode 0600.
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC

@@ -35,6 +35,9 @@ def add(commands: Commands) -> None:
         help="total number of steps (default: the number in CONFIG)",
     )
     parser.add_argument("--target", metavar="T", help="target (default: the target in CONFIG)")
+    parser.add_argument(
+        "--explain", action="store_true", help="name the op that made a loss NaN or infinite"
+    )
     parser.add_argument("--plot", metavar="OUT.html", help="write the curve of the loss as a page")
 
 
@@ -49,7 +52,9 @@ def run(options: argparse.Namespace) -> int:
         config = dataclasses.replace(
             config, steps=options.steps, warmup=min(config.warmup, options.steps - 1)
         )
-    losses = train(config, options.output, resume=options.resume, plot=options.plot)
+    losses = train(
+        config, options.output, resume=options.resume, explain=options.explain, plot=options.plot
+    )
     print(f"{len(losses)} steps; loss {losses[0]:.4f} to {losses[-1]:.4f}")
     print(options.output)
     if options.plot is not None:

@@ -93,6 +93,8 @@ class DecoderOptions(TypedDict, total=False):
     dtype: DTypeLike | None
     sampling: bool
     tensor_parallel: int
+    expert_parallel: bool
+    expert_capacity: float | None
     sequence_parallel: bool
 
 
@@ -125,7 +127,7 @@ def load(
             unknown entry that is not ignored is an error, since it may change the model.
         options: options of the model type; see ``ark.models.encoder.load`` (batch, length, dtype,
             pooling, normalize) and ``ark.models.decoder.load`` (max_length, chunk, batch, dtype,
-            sampling, tensor_parallel, sequence_parallel).
+            sampling, tensor_parallel, sequence_parallel, expert_parallel, expert_capacity).
 
     Returns an :class:`EmbeddingModel` for encoders, a :class:`GenerativeModel` for decoders. A type
     checker infers the class from an option that only one of them has; without such an option,

@@ -7,7 +7,9 @@ generate N tokens.
 
 from __future__ import annotations
 
+import math
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -172,6 +174,8 @@ def load(
     sampling: bool = False,
     tensor_parallel: int = 1,
     sequence_parallel: bool = False,
+    expert_parallel: bool = False,
+    expert_capacity: float | None = None,
 ) -> GenerativeModel:
     """Loads a decoder from a Hugging Face folder; use it through ``ark.models.load``.
 
@@ -190,6 +194,12 @@ def load(
             world must have this number of ranks, and each rank must compile and generate.
         sequence_parallel: True if these ranks also divide the tokens of a chunk in ``prefill``,
             whose number must be a multiple of `tensor_parallel`.
+        expert_parallel: True if each of these ranks has whole experts, instead of columns of every
+            expert. The number of ranks must divide the number of experts.
+        expert_capacity: with `expert_parallel` and `sequence_parallel`, ranks exchange the rows of
+            tokens in ``prefill``. A rank sends each rank at most this multiple of the mean number
+            of rows; experts ignore further rows, which changes the logits. From `tensor_parallel`
+            on, no row is dropped. None lets all ranks compute the tokens of all ranks.
 
     Raises InvalidUsageError if an entry of the configuration, a tensor or an option is invalid, and
     UnsupportedError if `tensor_parallel` is above 1 for a model that cannot be divided.
@@ -199,6 +209,10 @@ def load(
     ranks = as_count(tensor_parallel, "tensor_parallel")
     if sequence_parallel and ranks == 1:
         raise InvalidUsageError(f"sequence_parallel needs tensor_parallel above 1, not {ranks}")
+    whole = bool(expert_parallel)
+    capacity = _read_capacity(expert_capacity, whole and bool(sequence_parallel))
+    if whole and ranks == 1:
+        raise InvalidUsageError(f"expert_parallel needs tensor_parallel above 1, not {ranks}")
     if ranks > 1 and not FAMILIES[kind].ranks:
         known = ", ".join(name for name, family in FAMILIES.items() if family.ranks)
         raise UnsupportedError(
@@ -208,6 +222,8 @@ def load(
         )
     dequantize = read_quantization(config)
     sizes = read_decoder(config)
+    if whole and sizes.experts is None:
+        raise config.error(f"expert_parallel: models of type {kind} have no experts")
     tensors = text_tensors(read_weights(folder))
     key = FAMILIES[kind].key("num_hidden_layers")
     further = config.natural("num_nextn_predict_layers", 0)
@@ -224,8 +240,12 @@ def load(
 
     def build(sizes: DecoderConfig) -> dict[str, Program]:
         divided = bool(sequence_parallel) and sizes.shard.size > 1
+        of_prefill = sizes
+        if divided and sizes.experts is not None:
+            experts = replace(sizes.experts, capacity=capacity)
+            of_prefill = replace(sizes, experts=experts)
         return {
-            "prefill": build_prefill(sizes, chunk=part, sequence_parallel=divided, **common),
+            "prefill": build_prefill(of_prefill, chunk=part, sequence_parallel=divided, **common),
             "decode": build_decode(sizes, **common),
         }
 
@@ -242,9 +262,20 @@ def load(
         read_ends(folder, config, sizes.vocabulary),
     )
     if ranks > 1:
-        of_rank = [build(sizes_of_rank) for sizes_of_rank in _of_this_process(divide(sizes, ranks))]
+        parts = _of_this_process(divide(sizes, ranks, whole))
+        of_rank = [build(sizes_of_rank) for sizes_of_rank in parts]
         model.ranks = {name: [built[name] for built in of_rank] for name in programs}
     return model
+
+
+def _read_capacity(value: object, exchanges: bool) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+        raise InvalidUsageError(f"expert_capacity must be a positive number, not {value!r}")
+    if not exchanges:
+        raise InvalidUsageError("expert_capacity needs expert_parallel and sequence_parallel")
+    return float(value)
 
 
 def _read_dtype(config: Config, sizes: DecoderConfig, tensors: Arrays) -> str:

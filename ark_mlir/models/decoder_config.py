@@ -162,11 +162,12 @@ def _cyclic(flags: Sequence[bool], layer: int) -> bool:
     return flags[layer % len(flags)]
 
 
-def divide(config: DecoderConfig, size: int) -> list[DecoderConfig]:
+def divide(config: DecoderConfig, size: int, whole_experts: bool = False) -> list[DecoderConfig]:
     """Returns the sizes of the shard of each rank.
 
-    Raises InvalidUsageError if `size` does not divide the numbers of heads, or the width of the MLP
-    or of an expert.
+    With `whole_experts`, the ranks divide the experts, and not their columns. Raises
+    InvalidUsageError if `size` does not divide the numbers of heads, the width of the MLP, or the
+    width or the number of experts.
     """
     for name in _DIVIDED:
         if getattr(config, name) % size:
@@ -178,5 +179,5 @@ def divide(config: DecoderConfig, size: int) -> list[DecoderConfig]:
             )
     parts: dict[str, Any] = {name: getattr(config, name) // size for name in _DIVIDED}
     if config.experts is not None:
-        parts["experts"] = config.experts.divide(size)
+        parts["experts"] = config.experts.divide(size, whole_experts)
     return [replace(config, **parts, shard=Shard(rank, size)) for rank in range(size)]

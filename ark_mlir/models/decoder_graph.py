@@ -62,8 +62,8 @@ class DecoderGraph:
         return self.parameter(f"{config.names.embedding}.weight", config.vocabulary, config.hidden)
 
     @cached_property
-    def kv_length(self) -> Tensor:
-        """Returns the number of keys that the last token of this run attends to."""
+    def kv_length(self) -> Tensor | None:
+        """Returns the number of keys that the last token of this run attends to; None for all."""
         return ark.add(self.position, self.tokens, name="kv_length")
 
     @cached_property
@@ -127,9 +127,9 @@ class DecoderGraph:
 
     # -- layers ------------------------------------------------------------------------------------
 
-    def parameter(self, name: str, *shape: int) -> Tensor:
-        """Returns a parameter of the dtype of the model."""
-        return ark.parameter(name, shape, self.dtype)
+    def parameter(self, name: str, *shape: int, dtype: DType | None = None) -> Tensor:
+        """Returns a parameter, by default of the dtype of the model."""
+        return ark.parameter(name, shape, dtype or self.dtype)
 
     def norm(self, x: Tensor, name: str, eps: float | None = None) -> Tensor:
         """Normalises the last dimension; `eps` is by default that of the decoder."""
@@ -281,13 +281,34 @@ class DecoderGraph:
             factor = self.config.residual_scale
             return x if factor == 1 else ark.mul(x, factor, name=f"{name}.scaled")
 
+        first, second = 2 * number, 2 * number + 1
         inner = self.all_rows(norm(x, names.before_attention), name)
         attended = self.attention(inner, number, f"{name}.{names.attention}")
         if self.config.parallel:
-            return x + attended + self.mlp(inner, number, f"{name}.{names.mlp}")
-        x = x + scaled(norm(attended, names.after_attention))
-        inner = self.all_rows(norm(x, names.before_mlp), name)
-        return x + scaled(norm(self.mlp(inner, number, f"{name}.{names.mlp}"), names.after_mlp))
+            x = x + self.branch(attended, first)
+            return x + self.branch(self.mlp(inner, number, f"{name}.{names.mlp}"), second)
+        x = x + self.branch(scaled(norm(attended, names.after_attention)), first)
+        inner = norm(x, names.before_mlp)
+        if not self.exchanges(number):
+            inner = self.all_rows(inner, name)
+        mixed = norm(self.mlp(inner, number, f"{name}.{names.mlp}"), names.after_mlp)
+        return x + self.branch(scaled(mixed), second)
+
+    def exchanges(self, layer: int) -> bool:
+        """Returns True if ranks exchange the rows of a layer's experts."""
+        experts = self.config.experts
+        return experts is not None and experts.exchanges and experts.has(layer)
+
+    def branch(self, x: Tensor, number: int) -> Tensor:
+        """Returns the output of attention or MLP that is added to the hidden states.
+
+        Training drops some elements of it. `number` counts the outputs of all layers.
+        """
+        return x
+
+    def routed(self, logits: Tensor, chosen: Tensor) -> None:
+        """Takes the logits of a router, ``[tokens, experts]``, and the experts that it chose,
+        ``[tokens, chosen]``; training reads them."""
 
     def all_rows(self, x: Tensor, name: str) -> Tensor:
         """Returns the hidden states of all tokens."""
@@ -300,6 +321,15 @@ class DecoderGraph:
         config = self.config
         if self.sequence:
             ids = config.shard.rows(ark.reshape(ids, (self.batch * self.tokens,)))
+        x = self.embedded(ids)
+        _ = self.rotations  # built before the layers, since the layers share the rotations
+        for number in range(config.layers):
+            x = self.layer(x, number)
+        return self.all_rows(x, config.names.final_norm)
+
+    def embedded(self, ids: Tensor) -> Tensor:
+        """Returns the hidden states before all layers, ``[number of ids, hidden]``."""
+        config = self.config
         x = ark.embedding(ids, self.table, name="embed_tokens")
         if config.learned_positions:
             table = self.parameter(
@@ -308,11 +338,7 @@ class DecoderGraph:
             x = x + ark.gather(table, self.own_positions, 0, name="embed_positions")
         if config.embedding_scale != 1:
             x = ark.mul(x, config.embedding_scale, name="embed_scale")
-        x = ark.reshape(x, (math.prod(ids.shape), config.hidden))
-        _ = self.rotations  # built before the layers, since the layers share the rotations
-        for number in range(config.layers):
-            x = self.layer(x, number)
-        return self.all_rows(x, config.names.final_norm)
+        return ark.reshape(x, (math.prod(ids.shape), config.hidden))
 
     def next_token(
         self, hidden: Tensor, last: Tensor | None, position: Tensor, sampling: bool
@@ -322,17 +348,22 @@ class DecoderGraph:
         The logits of this token are an output, too: fp32 ``[batch, vocabulary]``. Only the logits
         of one token of each sequence, `last`, are computed.
         """
-        config, shard, vocabulary = self.config, self.config.shard, self.config.vocabulary
-        part = ark.cast(self.head(hidden, last), fp32, name="logits")
-        if config.logit_scale != 1:
-            part = ark.mul(part, config.logit_scale, name="logits")
-        if config.logit_cap is not None:
-            part = ark.tanh(ark.mul(part, 1 / config.logit_cap), name="logits")
-            part = ark.mul(part, config.logit_cap, name="logits")
+        shard, vocabulary = self.config.shard, self.config.vocabulary
+        part = self.scaled_logits(ark.cast(self.head(hidden, last), fp32, name="logits"))
         logits = ark.output("logits", shard.gather(part, vocabulary))
         # Sampling needs the sum over all tokens.
         token = draw(logits, position, self.padding) if sampling else shard.argmax(part, vocabulary)
         return ark.output("token", token)
+
+    def scaled_logits(self, logits: Tensor) -> Tensor:
+        """Returns the results of the head with the factor and the soft cap of logits."""
+        config = self.config
+        if config.logit_scale != 1:
+            logits = ark.mul(logits, config.logit_scale, name="logits")
+        if config.logit_cap is not None:
+            logits = ark.tanh(ark.mul(logits, 1 / config.logit_cap), name="logits")
+            logits = ark.mul(logits, config.logit_cap, name="logits")
+        return logits
 
     def head(self, hidden: Tensor, last: Tensor | None) -> Tensor:
         """Returns the logits of this rank's shard of the vocabulary."""

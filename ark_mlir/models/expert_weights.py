@@ -1,4 +1,4 @@
-"""The weights of experts in files of Hugging Face, as one array for each projection."""
+"""The weights of experts: one array for each projection in programs, tensors of files."""
 
 # The stubs of numpy leave the elements of arrays unknown.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 import numpy as np
@@ -14,7 +15,7 @@ from ..errors import InvalidUsageError
 from .experts import PROJECTIONS, Experts
 from .weights import Arrays
 
-__all__ = ["stack_experts"]
+__all__ = ["stack_experts", "unstack_experts"]
 
 
 def stack_experts(experts: Experts, layers: int, tensors: Arrays, where: str) -> Arrays:
@@ -98,6 +99,47 @@ def _divide(experts: Experts, prefix: str, result: Arrays, where: str) -> None:
         result[f"{ours}.{part}.bias"] = np.ascontiguousarray(both_bias[..., offset::2])
     result[f"{ours}.down_proj.weight"] = np.ascontiguousarray(down.transpose(0, 2, 1))
     result[f"{ours}.down_proj.bias"] = down_bias
+
+
+def unstack_experts(experts: Experts, arrays: Arrays) -> Arrays:
+    """Returns the arrays of a program as the tensors of a file; the inverse of
+    :func:`stack_experts`.
+
+    Args:
+        arrays: the parameters of a decoder by name; other parameters keep their names.
+
+    Matrices of single experts are views of `arrays`.
+
+    Example:
+        >>> experts = Experts(num_experts=2, experts_per_token=1, width=8, normalize=True)
+        >>> arrays = {"model.layers.0.mlp.experts.up_proj.weight": np.zeros((2, 8, 8))}
+        >>> sorted(unstack_experts(experts, arrays))[0]
+        'model.layers.0.mlp.experts.0.up_proj.weight'
+    """
+    result, names = dict(arrays), experts.names
+    for name in arrays:
+        found = re.fullmatch(r"(model\.layers\.\d+)\.mlp\.(experts|gate)\.(.*)", name)
+        if found is None:
+            continue
+        layer, part, tensor = found.groups()
+        if part == "gate":
+            other = names.correction if tensor == "correction" else f"{names.router}.{tensor}"
+            result[f"{layer}.{other}"] = result.pop(name)
+        elif names.fused is None:
+            projection = names.projections[PROJECTIONS.index(tensor.removesuffix(".weight"))]
+            for number, matrix in enumerate(result.pop(name)):
+                result[f"{layer}.{names.expert.format(number)}.{projection}.weight"] = matrix
+        elif not tensor.startswith("up_proj"):
+            projection, kind = tensor.split(".")
+            array = np.moveaxis(result.pop(name), -1, 1)
+            if projection == "gate_proj":
+                up = np.moveaxis(result.pop(name.replace("gate_proj", "up_proj")), -1, 1)
+                array = np.stack((array, up), -1).reshape(*array.shape[:-1], -1)
+                # Gate and input have columns in turn, along the last dimension.
+                projection = "gate_up_proj"
+            end = "_bias" if kind == "bias" else ""
+            result[f"{layer}.{names.fused}.{projection}{end}"] = np.ascontiguousarray(array)
+    return result
 
 
 def _rename(result: Arrays, theirs: str, ours: str, where: str) -> None:

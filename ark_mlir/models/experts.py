@@ -101,6 +101,9 @@ class Experts:
         bias: True if the projections of experts have biases.
         clamp: the activation, if it is not that of the decoder's MLP.
         names: the names of the tensors in files.
+        ranks: number of ranks that divide the experts, each of which has whole experts.
+        capacity: None, or the number of rows that a rank sends to each rank, as a multiple of the
+            mean number; see :mod:`.expert_parallel`.
 
     Example:
         >>> mixtral_8x7b = Experts(num_experts=8, experts_per_token=2, width=14336, normalize=True)
@@ -118,21 +121,39 @@ class Experts:
     bias: bool = False
     clamp: Clamp | None = None
     names: Names = DEFAULT_NAMES
+    ranks: int = 1
+    capacity: float | None = None
+
+    @property
+    def held(self) -> int:
+        """Returns the number of experts that a rank has."""
+        return self.num_experts // self.ranks
+
+    @property
+    def exchanges(self) -> bool:
+        """Returns True if ranks exchange the rows of tokens."""
+        return self.capacity is not None
 
     def has(self, layer: int) -> bool:
         """Returns True if a layer has experts."""
         return layer not in self.dense
 
-    def divide(self, size: int) -> Experts:
+    def divide(self, size: int, whole: bool = False) -> Experts:
         """Returns the shard of a rank if `size` ranks divide the inner columns of every expert.
 
-        Raises InvalidUsageError if `size` does not divide the columns.
+        With `whole`, the ranks divide the experts instead, and the columns of the shared expert.
+        Raises InvalidUsageError if `size` does not divide the columns or the number of experts.
         """
-        for kind, width in (("expert", self.width), ("shared expert", self.shared)):
-            if width % size:
-                raise InvalidUsageError(
-                    f"tensor_parallel {size} does not divide the {width} columns of the {kind}"
-                )
+        divided = [(f"{self.shared} columns of the shared expert", self.shared)]
+        if whole:
+            divided.append((f"{self.num_experts} experts", self.num_experts))
+        else:
+            divided.append((f"{self.width} columns of the expert", self.width))
+        for label, extent in divided:
+            if extent % size:
+                raise InvalidUsageError(f"tensor_parallel {size} does not divide the {label}")
+        if whole:
+            return replace(self, ranks=size, shared=self.shared // size)
         return replace(self, width=self.width // size, shared=self.shared // size)
 
 

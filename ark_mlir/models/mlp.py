@@ -33,8 +33,8 @@ class Graph(Protocol):
         """Returns the dtype of parameters and hidden states."""
         ...
 
-    def parameter(self, name: str, *shape: int) -> Tensor:
-        """Returns a parameter of the program."""
+    def parameter(self, name: str, *shape: int, dtype: DType | None = None) -> Tensor:
+        """Returns a parameter of the program, by default of the dtype of the model."""
         ...
 
     def dense(self, x: Tensor, name: str, outputs: int, bias: bool = False) -> Tensor:
@@ -43,6 +43,14 @@ class Graph(Protocol):
 
     def total(self, product: Tensor, name: str) -> Tensor:
         """Returns a product, summed over ranks if the layer `name` computes partial sums."""
+        ...
+
+    def all_rows(self, x: Tensor, name: str) -> Tensor:
+        """Returns the hidden states of all tokens."""
+        ...
+
+    def routed(self, logits: Tensor, chosen: Tensor) -> None:
+        """Takes the logits of a router and the experts that it chose."""
         ...
 
 

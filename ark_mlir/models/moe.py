@@ -17,6 +17,8 @@ from .. import frontend as ark
 from ..dtypes import DType, fp32, int32
 from ..frontend import Tensor
 from .activations import ACTIVATIONS
+from .expert_order import Order
+from .expert_parallel import exchange, held
 from .experts import PROJECTIONS, Experts
 from .sharding import Shard
 
@@ -65,8 +67,8 @@ class Graph(Protocol):
         """Returns the dtype of hidden states."""
         ...
 
-    def parameter(self, name: str, *shape: int) -> Tensor:
-        """Returns a parameter."""
+    def parameter(self, name: str, *shape: int, dtype: DType | None = None) -> Tensor:
+        """Returns a parameter, by default of the dtype of the model."""
         ...
 
     def dense(self, x: Tensor, name: str, outputs: int, bias: bool = False) -> Tensor:
@@ -77,6 +79,14 @@ class Graph(Protocol):
         """Returns a product, summed over ranks if the layer `name` computes partial sums."""
         ...
 
+    def all_rows(self, x: Tensor, name: str) -> Tensor:
+        """Returns the hidden states of all tokens."""
+        ...
+
+    def routed(self, logits: Tensor, chosen: Tensor) -> None:
+        """Takes the logits of a router and the experts that it chose."""
+        ...
+
 
 def build_mlp(graph: Graph, experts: Experts, x: Tensor, name: str) -> Tensor:
     """Builds the experts of one layer for hidden states ``[tokens, hidden]``.
@@ -85,15 +95,43 @@ def build_mlp(graph: Graph, experts: Experts, x: Tensor, name: str) -> Tensor:
     over experts are fp32.
     """
     weights, chosen = _route(graph, experts, x, name)
-    pairs = x.shape[0] * experts.experts_per_token
-    build = _by_pair if pairs < _MIN_ROWS * experts.num_experts else _by_expert
-    parts = build(graph, experts, x, chosen, name)
+    parts = _parts(graph, experts, x, chosen, name)
     scaled = ark.mul(ark.cast(parts, fp32), ark.unsqueeze(weights, 2), name=f"{name}.scaled")
     total = ark.cast(ark.reduce_sum(scaled, 1, keepdims=False, name=f"{name}.sum"), graph.dtype)
-    total = graph.total(total, f"{name}.experts.down_proj")
+    if not experts.exchanges:
+        total = graph.total(total, f"{name}.experts.down_proj")
     if not experts.shared:
         return total
+    if experts.exchanges:
+        x = graph.all_rows(x, f"{name}.{experts.shared_name}")
     return ark.add(total, _shared(graph, experts, x, name), name=f"{name}.sum")
+
+
+def _parts(graph: Graph, experts: Experts, x: Tensor, chosen: Tensor, name: str) -> Tensor:
+    """Returns the results of the chosen experts, ``[tokens, chosen, hidden]``.
+
+    If ranks have whole experts, the results are zeros where another rank has the expert, or all
+    results if the ranks exchange rows.
+    """
+    if experts.ranks == 1:
+        return _local_parts(graph, experts, x, chosen, name)
+    shard = graph.config.shard
+    if experts.exchanges:
+
+        def compute(rows: Tensor, owners: Tensor) -> Tensor:
+            return _local_parts(graph, experts, rows, owners, name)
+
+        return exchange(experts, shard, x, chosen, compute, name)
+    local, mine = held(experts, shard, chosen)
+    parts = _local_parts(graph, experts, x, local, name)
+    return ark.where(ark.unsqueeze(mine, 2), parts, 0, name=f"{name}.mine")
+
+
+def _local_parts(graph: Graph, experts: Experts, x: Tensor, chosen: Tensor, name: str) -> Tensor:
+    """Returns the results of experts that this rank has, ``[tokens, chosen, hidden]``."""
+    pairs = x.shape[0] * chosen.shape[1]
+    build = _by_pair if pairs < _MIN_ROWS * experts.held else _by_expert
+    return build(graph, experts, x, chosen, name)
 
 
 # -- the router -----------------------------------------------------------------------------------
@@ -109,10 +147,11 @@ def _route(graph: Graph, experts: Experts, x: Tensor, name: str) -> tuple[Tensor
     else:
         score = ark.softmax if router.score == "softmax" else ark.sigmoid
         scores = score(logits, name=f"{name}.scores")
-        ranked = _rank(experts, scores, name)
+        ranked = _rank(graph, experts, scores, name)
         weights, chosen = ark.top_k(ranked, count, name=f"{name}.top_k")
         if router.correction:
             weights = _select(scores, chosen, name)
+    graph.routed(logits, chosen)
     if experts.normalize:
         total = ark.reduce_sum(weights, -1)
         if router.score == "sigmoid":
@@ -129,15 +168,15 @@ def _logits(graph: Graph, experts: Experts, x: Tensor, name: str) -> Tensor:
     if not router.wide:
         return ark.cast(graph.dense(x, f"{name}.gate", experts.num_experts, router.bias), fp32)
     shape = (experts.num_experts, x.shape[1])
-    weight = ark.parameter(f"{name}.gate.weight", shape, fp32)
+    weight = graph.parameter(f"{name}.gate.weight", *shape, dtype=fp32)
     return ark.matmul(ark.cast(x, fp32), weight, transpose_other=True, name=f"{name}.gate")
 
 
-def _rank(experts: Experts, scores: Tensor, name: str) -> Tensor:
+def _rank(graph: Graph, experts: Experts, scores: Tensor, name: str) -> Tensor:
     """Returns the scores that select experts; experts outside of the best groups have the least."""
     router = experts.router
     if router.correction:
-        correction = ark.parameter(f"{name}.gate.correction", (experts.num_experts,), fp32)
+        correction = graph.parameter(f"{name}.gate.correction", experts.num_experts, dtype=fp32)
         scores = ark.add(scores, correction, name=f"{name}.corrected")
     if router.groups == 1:
         return scores
@@ -176,11 +215,12 @@ def _build_expert(
 
     def project(rows: Tensor, part: int) -> Tensor:
         result = product(rows, part)
-        # One rank adds the bias of the partial sums.
-        if not experts.bias or (part == 2 and graph.config.shard.rank > 0):
+        # One rank adds the bias of the partial sums of an expert that ranks share.
+        partial = part == 2 and experts.ranks == 1 and graph.config.shard.rank > 0
+        if not experts.bias or partial:
             return result
         label = f"{name}.experts.{PROJECTIONS[part]}.bias"
-        table = graph.parameter(label, experts.num_experts, result.shape[-1])
+        table = graph.parameter(label, experts.held, result.shape[-1])
         bias = ark.gather(table, owners, 0, name=label)
         return ark.add(result, ark.reshape(bias, result.shape), name=label)
 
@@ -202,7 +242,7 @@ def _activate(graph: Graph, experts: Experts, gate: Tensor, up: Tensor, name: st
 def _tables(graph: Graph, experts: Experts, hidden: int, name: str) -> list[Tensor]:
     shapes = ((experts.width, hidden), (experts.width, hidden), (hidden, experts.width))
     return [
-        graph.parameter(f"{name}.experts.{part}.weight", experts.num_experts, *shape)
+        graph.parameter(f"{name}.experts.{part}.weight", experts.held, *shape)
         for part, shape in zip(PROJECTIONS, shapes, strict=True)
     ]
 
@@ -234,28 +274,19 @@ def _by_expert(graph: Graph, experts: Experts, x: Tensor, chosen: Tensor, name: 
     tokens, count = chosen.shape
     pairs = tokens * count
     tables = _tables(graph, experts, x.shape[1], name)
-    number = ark.arange(pairs)
     owner = ark.reshape(chosen, (pairs,))
-    # Keys are unique, with the expert in the upper digits. The position of a pair in the order is
-    # the number of lesser keys.
-    key = ark.add(ark.mul(owner, pairs), number, name=f"{name}.key")
-    lesser = ark.less(ark.reshape(key, (1, pairs)), ark.reshape(key, (pairs, 1)))
-    position = ark.reduce_sum(ark.cast(lesser, int32), 1, keepdims=False, name=f"{name}.position")
-    here = ark.equal(ark.reshape(position, (1, pairs)), ark.reshape(number, (pairs, 1)))
-    pair = ark.where(here, ark.reshape(number, (1, pairs)), 0)
-    order = ark.reduce_sum(pair, 1, keepdims=False, name=f"{name}.order")
-    numbers = ark.reshape(ark.arange(experts.num_experts), (-1, 1))
-    is_owner = ark.equal(ark.reshape(owner, (1, pairs)), numbers)
-    counts = ark.reduce_sum(ark.cast(is_owner, int32), 1, keepdims=False, name=f"{name}.counts")
+    by_expert = Order.of(owner, experts.held, name)
 
     def product(rows: Tensor, part: int) -> Tensor:
         label = f"{name}.experts.{PROJECTIONS[part]}"
-        return ark.grouped_matmul(rows, tables[part], counts, name=label)
+        return ark.grouped_matmul(rows, tables[part], by_expert.counts, name=label)
 
-    rows = ark.gather(x, ark.div(order, count), 0, name=f"{name}.sorted")
-    owners = ark.gather(owner, order, 0, name=f"{name}.owners") if experts.bias else owner
+    rows = ark.gather(x, ark.div(by_expert.order, count), 0, name=f"{name}.sorted")
+    owners = owner
+    if experts.bias:
+        owners = ark.gather(owner, by_expert.order, 0, name=f"{name}.owners")
     parts = _build_expert(graph, experts, rows, owners, product, name)
-    parts = ark.gather(parts, position, 0, name=f"{name}.unsorted")
+    parts = ark.gather(parts, by_expert.position, 0, name=f"{name}.unsorted")
     return ark.reshape(parts, (tokens, count, x.shape[1]))
 
 

@@ -22,13 +22,14 @@ from .corpus import TokenBatches, read_bytes
 from .curve import write_curve
 from .decoder import TrainableDecoder, initial_weights
 from .loop import Loop
+from .queue import Queue
 from .recipe import Recipe, build_step, train
 from .torch_optimizers import MakeOptimizer
 from .torch_trainer import TorchBatch, TorchTrainer, from_torch
 from .trainer import Batch, Trainer
 
 __all__ = [
-    "Batch", "Loop", "MakeOptimizer", "Recipe", "TokenBatches", "TorchBatch", "TorchTrainer",
-    "TrainableDecoder", "Trainer", "TrainingConfig", "build_step", "from_torch", "initial_weights",
-    "read_bytes", "read_config", "train", "write_curve",
+    "Batch", "Loop", "MakeOptimizer", "Queue", "Recipe", "TokenBatches", "TorchBatch",
+    "TorchTrainer", "TrainableDecoder", "Trainer", "TrainingConfig", "build_step", "from_torch",
+    "initial_weights", "read_bytes", "read_config", "train", "write_curve",
 ]  # fmt: skip

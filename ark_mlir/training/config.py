@@ -16,6 +16,7 @@ from ..json_checks import Document, Node, parse_json
 from ..models.config import Config
 from ..models.decoder_config import DecoderConfig
 from ..models.decoder_reader import read_decoder
+from ..models.families import FAMILIES
 from ..paths import as_path
 
 if sys.version_info >= (3, 11):
@@ -26,6 +27,8 @@ else:
 __all__ = ["TrainingConfig", "read_config"]
 
 _DTYPES = ("fp32", "bf16", "fp16")
+# The default factor of the auxiliary loss of routers (Fedus et al., 2022).
+_ROUTER_LOSS = 0.01
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,7 @@ class TrainingConfig:
         learning_rate, final_learning_rate, warmup: arguments of the schedule :func:`warmup_cosine`.
         weight_decay, beta1, beta2: arguments of AdamW.
         clip: the largest global norm of the gradients.
+        router_loss: the factor of the auxiliary loss of the routers of experts.
         dropout: the probability with which an element of a branch is dropped.
         accumulate: the number of iterations whose gradients make one update.
         dtype: the type of weights and activations in the computation; states are fp32.
@@ -72,6 +76,7 @@ class TrainingConfig:
     beta1: float
     beta2: float
     clip: float
+    router_loss: float
     dropout: float
     accumulate: int
     dtype: DType
@@ -88,7 +93,8 @@ class TrainingConfig:
             entries: the sections ``model``, ``data`` and ``train``.
             where: the path of the file, for messages; files of text are relative to its folder.
 
-        Raises InvalidUsageError if an entry is missing, unknown, or has a wrong type or value.
+        Raises InvalidUsageError if an entry is missing, unknown, or has a wrong type or value, or
+        if ``model_type`` is not the type of a decoder that ``ark.models`` loads.
 
         >>> ark.training.TrainingConfig.parse({"model": {}})
         Traceback (most recent call last):
@@ -99,11 +105,12 @@ class TrainingConfig:
         root.keys(frozenset({"model", "data"}), frozenset({"train"}))
         model = Config(root["model"])
         kind = model.word("model_type", "llama")
-        if kind not in ("llama", "qwen3"):
-            raise model.error(f"cannot train model_type {kind!r}; known are llama and qwen3")
+        if kind not in FAMILIES:
+            raise model.error(
+                f"cannot train model_type {kind!r}; the decoders that can be trained are "
+                f"{', '.join(FAMILIES)}"
+            )
         sizes = read_decoder(model)
-        if sizes.window is not None:
-            raise model.error("cannot train a model with a sliding window")
         root["data"].keys(frozenset({"text"}))
         texts = root["data"]["text"].each(Node.text)
         if not texts:
@@ -112,6 +119,7 @@ class TrainingConfig:
             raise model.error(f"vocab_size {sizes.vocabulary} is less than 256, the bytes of text")
         train = root["train"] if "train" in root else root.child("train", {})
         values = _read(train)
+        values["router_loss"] = _read_router_loss(train, model, sizes)
         if values["length"] > sizes.positions:
             raise train.error(
                 f"length {values['length']} exceeds the model's {sizes.positions} positions"
@@ -148,6 +156,16 @@ def _amount(node: Node) -> float:
     return float(node.number(0))
 
 
+def _read_router_loss(train: Node, model: Config, sizes: DecoderConfig) -> float:
+    """Reads the factor of the auxiliary loss; by default that of the model's configuration."""
+    if sizes.experts is not None:
+        default = model.number("router_aux_loss_coef", _ROUTER_LOSS)
+        return float(train["router_loss"].number(0)) if "router_loss" in train else default
+    if "router_loss" in train:
+        raise train["router_loss"].error("the model has no experts")
+    return 0.0
+
+
 _READERS: dict[str, tuple[Callable[[Node], Any], Any]] = {
     "steps": (_size, 1000), "batch": (_size, 8), "length": (_size, 128),
     "learning_rate": (_amount, 1e-3), "final_learning_rate": (_amount, 0.0),
@@ -160,7 +178,7 @@ _READERS: dict[str, tuple[Callable[[Node], Any], Any]] = {
 
 
 def _read(train: Node) -> dict[str, Any]:
-    train.keys(frozenset(), frozenset(_READERS))
+    train.keys(frozenset(), frozenset({*_READERS, "router_loss"}))
     return {
         name: read(train[name]) if name in train else default
         for name, (read, default) in _READERS.items()

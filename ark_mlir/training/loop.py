@@ -30,8 +30,8 @@ class Loop:
 
     Args:
         steps: the largest number of steps of one launch.
-        name: prefix of the names of the states ``<name>.step``, ``<name>.losses`` and
-            ``<name>.broken``.
+        name: prefix of the names of the states ``<name>.step``, ``<name>.losses``,
+            ``<name>.broken`` and, if :meth:`end` gets a norm, ``<name>.norm``.
 
     Attributes:
         step: an int32 scalar, the number of steps before this one.
@@ -80,7 +80,7 @@ class Loop:
         self.inputs[name] = extents
         return ark.gather(whole, self._entry, 0, name=f"{name}.batch")
 
-    def end(self, loss: Tensor) -> Tensor:
+    def end(self, loss: Tensor, norm: Tensor | None = None) -> Tensor:
         """Records the loss of this step, and ends the launch after this step if it is not finite.
 
         Returns a bool scalar that is true if the loss is NaN or infinite. Pass it as the argument
@@ -88,24 +88,39 @@ class Loop:
 
         Args:
             loss: a tensor of floats with one element.
+            norm: a tensor like `loss` that has to be finite too, such as the global norm of the
+                gradients: the gradients of a finite loss may be infinite.
 
-        Raises InvalidUsageError if `loss` is another object, or the method was called before.
+        Raises InvalidUsageError if an argument is another object, or the method was called before.
 
         >>> broken = ark.training.Loop().end(ark.reduce_mean(x, keepdims=False))
         """
-        if not isinstance(loss, Tensor) or loss.size != 1 or not loss.dtype.is_float:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise _invalid(f"loss must be a tensor of floats with one element, not {loss!r}")
+        value = _scalar(loss, "loss")
         if self._ended:
             raise _invalid("the loop has a loss already; call end once")
         self._ended = True
-        value = ark.reshape(loss if loss.dtype == fp32 else ark.cast(loss, fp32), (1,))
-        ark.update(self._losses, value, (self._entry,))
-        finite = ark.less_equal(ark.abs(value), float(np.finfo(np.float32).max))
-        broken = ark.logical_not(ark.reshape(finite, ()))
+        ark.update(self._losses, ark.reshape(value, (1,)), (self._entry,))
+        broken = _is_broken(value)
+        if norm is not None:
+            measured = _scalar(norm, "norm")
+            ark.update(ark.state(f"{self.name}.norm", (), fp32), measured, ())
+            broken = ark.logical_or(broken, _is_broken(measured))
         ark.update(self._broken, ark.cast(broken, int32), ())
         ark.stop_when(self._broken)
         ark.update(self._count, ark.where(broken, self.step, self.step + 1), ())
         return broken
+
+
+def _scalar(x: Tensor, label: str) -> Tensor:
+    """Returns a tensor of one element as an fp32 scalar."""
+    if not isinstance(x, Tensor) or x.size != 1 or not x.dtype.is_float:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise _invalid(f"{label} must be a tensor of floats with one element, not {x!r}")
+    return ark.reshape(x if x.dtype == fp32 else ark.cast(x, fp32), ())
+
+
+def _is_broken(x: Tensor) -> Tensor:
+    """Returns True, as a bool scalar, if an fp32 scalar is NaN or infinite."""
+    return ark.logical_not(ark.less_equal(ark.abs(x), float(np.finfo(np.float32).max)))
 
 
 def _invalid(message: str) -> InvalidUsageError:

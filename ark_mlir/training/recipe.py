@@ -15,6 +15,7 @@ from .. import optim
 from ..dtypes import bf16, fp16, int32
 from ..errors import InvalidUsageError
 from ..frontend import Argument, Program, Tensor
+from ..models.expert_weights import unstack_experts
 from ..paths import as_path, replacing
 from ..runtime.arrays.safetensors import read_safetensors, write_safetensors
 from .config import TrainingConfig
@@ -37,16 +38,18 @@ class Recipe:
     Attributes:
         program: the program of one step.
         loop: its loop.
-        weights: the names of the model's weights, which are states.
+        weights: the model's weights, which are states.
+        constants: parameters of the model that are not trained; their values are zeros.
 
     Example:
         >>> [field for field in ark.training.Recipe.__dataclass_fields__]
-        ['program', 'loop', 'weights']
+        ['program', 'loop', 'weights', 'constants']
     """
 
     program: Program
     loop: Loop
     weights: dict[str, Argument]
+    constants: dict[str, Argument]
 
 
 def build_step(config: TrainingConfig, corpus: int) -> Recipe:
@@ -57,7 +60,8 @@ def build_step(config: TrainingConfig, corpus: int) -> Recipe:
         corpus: the number of tokens of the parameter ``corpus``, from which a step takes sequences
             at the input ``starts`` int32 ``[batch]``.
 
-    The tokens are in [0, 256); the loss is the mean cross-entropy of the next token.
+    The tokens are in [0, 256). The loss is the mean cross-entropy of the next token; for a decoder
+    with experts, the auxiliary loss of the routers is added to it, times ``config.router_loss``.
 
     Raises InvalidUsageError if an op rejects the sizes of the configuration.
 
@@ -82,25 +86,31 @@ def build_step(config: TrainingConfig, corpus: int) -> Recipe:
         states = ark.trainable(model, masters=True)
         logits = model(rows[:, :-1], loop.step)
         loss = ark.cross_entropy(logits, rows[:, 1:])
+        if model.router_loss is not None and config.router_loss:
+            loss = loss + config.router_loss * model.router_loss
         _update(config, loop, states, loss)
         weights = dict(model.named_parameters())
-    return Recipe(program, loop, weights)
+    return Recipe(program, loop, weights, model.constants)
 
 
 def _update(config: TrainingConfig, loop: Loop, states: list[Tensor], loss: Tensor) -> None:
     scaler = optim.LossScaler() if config.dtype == fp16 else None
     slopes = ark.gradients(loss if scaler is None else scaler.scale(loss), states)
-    skip = loop.end(loss)
+    waits: list[Tensor] = []
     if scaler is not None:
         slopes, overflow = scaler.unscale(slopes)
-        skip = ark.logical_or(skip, overflow)
+        waits.append(overflow)
         # An infinity or NaN would stay in the sums of `accumulate`.
         slopes = [ark.where(overflow, 0, slope) for slope in slopes]
     if config.accumulate > 1:
         slopes, incomplete = optim.accumulate(slopes, config.accumulate)
-        skip = ark.logical_or(skip, incomplete)
+        waits.append(incomplete)
+    clipped, norm = optim.clip_by_global_norm(slopes, config.clip or 1.0)
     if config.clip:
-        slopes, _ = optim.clip_by_global_norm(slopes, config.clip)
+        slopes = clipped
+    skip = loop.end(loss, norm)
+    for each in waits:
+        skip = ark.logical_or(skip, each)
     updates = max(1, config.steps // config.accumulate)
     warmup = min(config.warmup // config.accumulate, updates - 1)
 
@@ -110,12 +120,12 @@ def _update(config: TrainingConfig, loop: Loop, states: list[Tensor], loss: Tens
         )
 
     betas = (config.beta1, config.beta2)
-    # Weights of norms, and biases, have one dimension; they get no weight decay.
+    # Weights of norms, and biases, get no weight decay. Biases of experts have two dimensions.
     for name, decay in (("adamw", config.weight_decay), ("adamw_plain", 0.0)):
         chosen = [
             (state, slope)
             for state, slope in zip(states, slopes, strict=True)
-            if (state.ndim > 1) == (name == "adamw")
+            if (state.ndim > 1 and not state.name.endswith("bias")) == (name == "adamw")
         ]
         if chosen:
             weights, parts = zip(*chosen, strict=True)
@@ -128,6 +138,7 @@ def train(
     folder: str | os.PathLike[str],
     *,
     resume: bool = False,
+    explain: bool = False,
     plot: str | os.PathLike[str] | None = None,
 ) -> NDArray[np.float32]:
     """Trains a decoder and writes it to a folder that ``ark generate`` and ``ark.models`` read.
@@ -139,9 +150,12 @@ def train(
         config: the configuration.
         folder: the folder, which is created if it does not exist.
         resume: True continues from the states in the folder.
+        explain: True names the op that made the first value that is not finite if a loss is NaN or
+            infinite.
         plot: the page of the loss curve to write, or None.
 
-    On Ctrl-C, the files are written before KeyboardInterrupt is raised. Raises InvalidUsageError if
+    On Ctrl-C, the files are written before KeyboardInterrupt is raised. After an error, the files
+    stay those of the last save. Raises InvalidUsageError if
     the folder has states and `resume` is False, or if `resume` is True and the folder has no states
     of this model; DeviceError if a loss is NaN or infinite; OSError if a file cannot be written.
 
@@ -177,7 +191,10 @@ def train(
         )
     recipe = build_step(config, len(tokens))
     states.parent.mkdir(parents=True, exist_ok=True)
-    first = initial_weights(recipe.weights, config.model.layers, config.seed)
+    # Gemma adds one to the weights of norms.
+    norm = 0.0 if config.model.norm == "rms_plus_one" else 1.0
+    first = initial_weights(recipe.weights, config.model.layers, config.seed, norm=norm)
+    first |= _zeros(recipe.constants)
     trainer = Trainer(
         recipe.program,
         recipe.loop,
@@ -187,16 +204,26 @@ def train(
         save=states,
         save_every=config.save_every,
         tokens=config.batch * config.length,
+        explain=explain,
     )
     with trainer:
         if resume:
             trainer.load(states)
         try:
-            return trainer.run(config.steps - done)
+            losses = trainer.run(config.steps - done)
+        except KeyboardInterrupt:
+            if trainer.failed is None:
+                _write_model(config, recipe, trainer, root)
+            raise
         finally:
-            _write_model(config, recipe, trainer, root)
             if plot is not None and trainer.losses:
                 trainer.plot(plot)
+        _write_model(config, recipe, trainer, root)
+        return losses
+
+
+def _zeros(arguments: dict[str, Argument]) -> dict[str, NDArray[np.float32]]:
+    return {name: np.zeros(each.shape, np.float32) for name, each in arguments.items()}
 
 
 def _steps_done(states: Path) -> int:
@@ -209,9 +236,10 @@ def _steps_done(states: Path) -> int:
 
 def _write_model(config: TrainingConfig, recipe: Recipe, trainer: Trainer, root: Path) -> None:
     arrays = trainer.state_arrays()
-    write_safetensors(
-        root / "model.safetensors", {name: arrays[name] for name in recipe.weights}, durable=True
-    )
+    tensors = {**{name: arrays[name] for name in recipe.weights}, **_zeros(recipe.constants)}
+    if config.model.experts is not None:
+        tensors = unstack_experts(config.model.experts, tensors)
+    write_safetensors(root / "model.safetensors", tensors, durable=True)
     entries = {**config.entries, "torch_dtype": "bfloat16" if config.dtype == bf16 else "float32"}
     with replacing(root / "config.json") as file:
         file.write((json.dumps(entries, indent=2) + "\n").encode())

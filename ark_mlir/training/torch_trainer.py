@@ -114,10 +114,11 @@ def from_torch(
         result = _scalar(importer.results(importer.translate(argument, loop.step)))
         states = weights.states()
         slopes = ark.gradients(result, list(states.values()))
+        norm: Tensor | None = None
         if clip is not None:
-            slopes, _ = optim.clip_by_global_norm(slopes, clip)
+            slopes, norm = optim.clip_by_global_norm(slopes, clip)
         known = dict(zip(states.values(), slopes, strict=True))
-        skip = loop.end(result)
+        skip = loop.end(result, norm)
         for each in make_optimizers(torch, optimizer, states):
             each.step([known[weight] for weight in each.weights], skip=skip)
     return TorchTrainer(program, loop, weights.names(), weights.values(), target, options)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-import signal
-import threading
 import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from types import FrameType, TracebackType
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,17 +14,24 @@ from numpy.typing import NDArray
 from typing_extensions import Self
 
 from ..compiler import compile as compile_program
-from ..errors import DeviceError, InvalidUsageError, shorten
+from ..errors import DataRangeError, DeviceError, InvalidUsageError, shorten
 from ..frontend import Argument, Program
+from ..paths import as_path
 from ..progress import Progress
+from ..runtime.arrays.binding import read_sources
+from ..runtime.arrays.frameworks import to_numpy
 from ..runtime.arrays.safetensors import read_safetensors, write_safetensors
+from ..runtime.ranks.membership import current
 from .curve import write_curve
+from .interruption import Interruption
 from .loop import Loop
+from .queue import Queue
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from ..compiler import CompileKeywords
+    from ..runtime.runs import Runs
     from ..typing import Sources
 
 __all__ = ["Batch", "Trainer"]
@@ -46,20 +51,27 @@ class Trainer:
         program: a closed program with one `loop`, whose weights and moments are states.
         loop: the loop that the program was built with.
         batch: a function of the index of a step that returns the inputs of the step, by the names
-            of ``loop.input``. If training resumes, equal indices must give equal batches.
+            of ``loop.input``. If training resumes, equal indices must give equal batches. Or a
+            :class:`Queue`, whose thread makes batches while steps run; :meth:`close` closes it.
         target: the target to compile for, such as ``"cpu"`` or ``"cuda"``.
         bind: parameters, and initial values of states, as for ``Executable.bind``.
         save: the ``.safetensors`` file of the states; see :meth:`save`.
         save_every: the number of steps between two saves; None saves at the end of a run only.
         tokens: the number of tokens of a step, for the rate that progress shows.
+        explain: True names the op that made the first value that is not finite if a loss is NaN or
+            infinite; the float64 interpreter computes this step again.
+        resident: True keeps the kernel on the device while :meth:`run` feeds batches to it, as
+            :meth:`Executable.resident` does.
         **options: options of ``ark.compile``.
 
     Attributes:
         step: the number of steps so far.
         losses: the loss of each step since step zero.
+        failed: None, or the steps of a launch that failed. The states may then be those within a
+            step; :meth:`run` and :meth:`save` refuse them until :meth:`load`.
 
-    Raises InvalidUsageError if the program does not have the loop, a number is not positive, and
-    the errors of ``ark.compile`` and ``bind``.
+    Raises InvalidUsageError if the program does not have the loop, a number is not positive, or the
+    folder of `save` does not exist, and the errors of ``ark.compile`` and ``bind``.
 
     Example:
         >>> with ark.Program("fit") as program:
@@ -78,24 +90,32 @@ class Trainer:
         self,
         program: Program,
         loop: Loop,
-        batch: Batch,
+        batch: Batch | Queue,
         *,
         target: str | None = None,
         bind: Sources | None = None,
         save: str | os.PathLike[str] | None = None,
         save_every: int | None = None,
         tokens: int | None = None,
+        explain: bool = False,
+        resident: bool = False,
         **options: Unpack[CompileKeywords],
     ) -> None:
         if f"{loop.name}.losses" not in program.states:
             raise InvalidUsageError(f"program {program.name!r} was built without this loop")
-        if not callable(batch):  # pyright: ignore[reportUnnecessaryComparison]
+        if not isinstance(batch, Queue) and not callable(batch):  # pyright: ignore[reportUnnecessaryComparison]
             raise InvalidUsageError(
-                f"batch must be a function of the index of a step, not {shorten(batch)}"
+                "batch must be a function of the index of a step or an ark.training.Queue, not "
+                f"{shorten(batch)}"
             )
         self._save_every = None if save_every is None else _positive(save_every, "save_every")
         self._tokens = None if tokens is None else _positive(tokens, "tokens")
+        if save is not None and not as_path(save, "save").absolute().parent.is_dir():
+            raise InvalidUsageError("the folder does not exist; create it", location=str(save))
         self._loop, self._batch, self._path = loop, batch, save
+        self._explained = (program, bind) if explain else None
+        self._resident = resident
+        self._rank = program.rank
         self._states: dict[str, Argument] = program.states
         self._arguments: dict[str, Argument] = program.inputs
         if unfed := [name for name in self._arguments if name not in loop.inputs]:
@@ -118,7 +138,11 @@ class Trainer:
             raise
         self.losses: list[float] = []
         self._step_seconds: float | None = None
-        self._interrupted = False
+        self._ctrl_c = Interruption()
+        self._stops = False
+        # The batches of the steps before this one are in the inputs of the launch.
+        self._filled = 0
+        self.failed: str | None = None
 
     # ---------------------------------------------------------------- running
 
@@ -133,6 +157,8 @@ class Trainer:
         Shows the loss, the step, tokens per second and the remaining time on stderr, if that is a
         terminal. On Ctrl-C, ends the launch, saves if there is a file to save to, and raises
         KeyboardInterrupt; the states are those after a whole step. A second Ctrl-C does not wait.
+        After ``ark.distributed.init``, all ranks run the same steps, and Ctrl-C in one rank ends
+        the run in all of them.
 
         Args:
             steps: the number of steps to run, a positive integer.
@@ -140,7 +166,10 @@ class Trainer:
         Raises DeviceError if a loss is NaN or infinite; the message names the step. The states are
         then those before that step, if the optimizer skips it, and the saved file is that of the
         last save. Raises InvalidUsageError if a batch has other names, shapes or dtypes than the
-        loop's inputs; OSError if the file cannot be written; and the errors of ``Executable.run``.
+        loop's inputs; HangError if a queue had no batch within its time limit; RankFailedError if
+        another rank fails; OSError if the file
+        cannot be written; and the errors of ``Executable.run``, after which the states have to be
+        loaded again. Saved files are those after whole steps.
 
         >>> with ark.Program("count") as program:
         ...     loop = ark.training.Loop(steps=4)
@@ -149,22 +178,23 @@ class Trainer:
         ...     trainer.run(6)
         array([0., 1., 2., 3., 4., 5.], dtype=float32)
         """
+        self._refuse_failed()
         begin = step = self.step
         end = begin + _positive(steps, "steps")
-        self._interrupted = False
+        self._stops, self._filled = False, step
         started = time.monotonic()
 
         def detail() -> str:
             return self._detail(begin, end, started)
 
-        with self._until_interrupted(), Progress("training", detail):
-            while step < end and not self._interrupted:
+        with self._ctrl_c, Progress("training", detail), self._kernel() as kernel:
+            while step < end and not self._stops:
                 limit = min(end, self._next_save(step))
-                step = self._launch(step, min(limit, step + self._launch_steps()))
+                step = self._launch(kernel, step, min(limit, step + self._launch_steps()))
                 if step == self._next_save(step - 1) and step < end:
                     self._save_if_named()
             self._save_if_named()
-        if self._interrupted:
+        if self._stops:
             raise KeyboardInterrupt
         return np.array(self.losses[len(self.losses) - (step - begin) :], np.float32)
 
@@ -178,27 +208,127 @@ class Trainer:
             return 1
         return max(1, min(self._loop.steps, int(_LAUNCH_SECONDS / max(self._step_seconds, 1e-9))))
 
-    def _launch(self, step: int, end: int) -> int:
-        """Runs the steps from `step` to `end` in one launch; returns the index of the next step."""
-        for number in range(step, end):
-            self._fill(number)
+    @contextmanager
+    def _kernel(self) -> Generator[Runs]:
+        """Yields the executable, or the program that stays on the device."""
+        if not self._resident:
+            yield self.executable
+            return
+        with self.executable.resident() as kernel:
+            yield kernel
+
+    def _launch(self, kernel: Runs, step: int, end: int) -> int:
+        """Runs steps from `step` on, until `end` or until a queue has no further batch, in one
+        launch; returns the index of the next step."""
+        end = self._agree_on_end(step, end)
+        if end == step:
+            return step
         began = time.monotonic()
-        self.executable.run(self._batches, iterations=end - step)
+        self.failed = f"step {step}" if end == step + 1 else f"steps {step} to {end - 1}"
+        try:
+            kernel.run(self._batches, iterations=end - step)
+        except DataRangeError as error:
+            # An index out of range in a batch, such as a label.
+            raise DataRangeError(
+                f"{error.message}, in the launch of {self.failed}",
+                location=error.location,
+                op=error.op,
+                notes=error.notes,
+            ) from None
+        except InvalidUsageError:
+            self.failed = None  # the launch was refused
+            raise
+        self.failed = None
         self._step_seconds = (time.monotonic() - began) / (end - step)
         reached = self.step
         recorded = self.executable.states[f"{self._loop.name}.losses"]
         steps = self._loop.steps
         self.losses += [float(recorded[number % steps]) for number in range(step, reached)]
         if reached < end:
-            loss = float(recorded[reached % steps])
-            raise DeviceError(
-                f"the loss of step {reached} is {loss}; lower the learning rate, or clip the "
-                "gradients; the states are those before the step if skip=loop.end(loss)"
-            )
+            raise self._not_finite(reached, float(recorded[reached % steps]))
         return reached
 
-    def _fill(self, step: int) -> None:
-        given = self._batch(step)
+    def _not_finite(self, step: int, loss: float) -> DeviceError:
+        """Returns the error of a step whose loss or norm is not finite."""
+        state, text = "losses", f"the loss of step {step} is {loss}"
+        if np.isfinite(loss):
+            norm = float(self.executable.states[f"{self._loop.name}.norm"])
+            state, text = "norm", f"the norm of step {step} is {norm}, and its loss {loss:.4g}"
+        return DeviceError(
+            f"{text}{self._explanation(state)}; lower the learning rate, or clip the gradients; "
+            "the states are those before the step if skip=loop.end(loss)"
+        )
+
+    def _explanation(self, state: str) -> str:
+        """Returns the op that made the first value that is not finite, for a message."""
+        if self._explained is None:
+            return ""
+        from ..reference.origin import find_origin
+
+        program, bound = self._explained
+        given = {} if bound is None else read_sources(bound)
+        parameters = {name: to_numpy(given[name], name) for name in program.parameters}
+        origin = find_origin(
+            program,
+            {**parameters, **self._batches},
+            self.state_arrays(),
+            f"{self._loop.name}.{state}",
+        )
+        if origin is None:
+            return "; the interpreter finds no value that is not finite"
+        return f"; the first value that is not finite comes from {origin}"
+
+    def _refuse_failed(self) -> None:
+        if self.failed is not None:
+            raise InvalidUsageError(
+                f"the launch of {self.failed} failed, so that the states may be those within a "
+                "step; call load with a saved file first"
+            )
+
+    def _agree_on_end(self, step: int, end: int) -> int:
+        """Prepares the steps from `step` to at most `end`; returns the first one after the launch.
+
+        Ranks run the steps for which all of them have batches, and stop together.
+        """
+        member = None if self._rank is None else current()
+        if member is None:
+            end = self._fill_until(step, end)
+            self._stops = self._ctrl_c.came
+            return end
+        # The other ranks get the error of a batch.
+        with member.collective_call(f"train {self.executable.name!r}") as call:
+            mine: Any = [step, self._fill_until(step, end), self._ctrl_c.came]
+            answers: list[Any] = [each.body for each in call.all_gather("batches", mine)]
+        for rank, (other, _, _) in enumerate(answers):
+            if other != step:
+                raise InvalidUsageError(
+                    f"rank {member.rank} is at step {step}, and rank {rank} at step {other}; load "
+                    "files that were saved after the same step"
+                )
+        self._stops = any(stops for _, _, stops in answers)
+        return min(end for _, end, _ in answers)
+
+    def _fill_until(self, step: int, end: int) -> int:
+        """Copies the batches of the steps from `step` to `end` to the inputs of the launch.
+
+        Returns the step after the last one that has a batch: less than `end` if a queue has no
+        further one, and `step` if Ctrl-C came while it had none.
+        """
+        batch = self._batch
+        for number in range(self._filled, end):
+            if not isinstance(batch, Queue):
+                self._fill(number, batch(number))
+                continue
+            if number > step and not batch.is_ready(number):
+                return number
+            given = batch.take(number, lambda: self._ctrl_c.came)
+            if given is None:
+                return number
+            self._fill(number, given)
+        return end
+
+    def _fill(self, step: int, given: Mapping[str, Any]) -> None:
+        """Copies the batch of a step to the inputs of the launch."""
         if not isinstance(given, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidUsageError(
                 f"the batch of step {step} is {shorten(given)}; expected a dict of arrays by name"
@@ -217,6 +347,7 @@ class Trainer:
                     location=self._arguments[name].location,
                 )
             batches[step % self._loop.steps] = array
+        self._filled = step + 1
 
     def _detail(self, begin: int, end: int, started: float) -> str:
         done = len(self.losses)
@@ -228,25 +359,6 @@ class Trainer:
         ran = max(done - begin, 1)
         left = (time.monotonic() - started) / ran * max(end - done, 0)
         return f"{text}, {left:.0f} s left"
-
-    @contextmanager
-    def _until_interrupted(self) -> Generator[None]:
-        """Defers Ctrl-C within the block to the end of a launch; a second one acts at once."""
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        previous = signal.getsignal(signal.SIGINT)
-
-        def stop(number: int, frame: FrameType | None) -> None:
-            if self._interrupted:
-                raise KeyboardInterrupt
-            self._interrupted = True
-
-        signal.signal(signal.SIGINT, stop)
-        try:
-            yield
-        finally:
-            signal.signal(signal.SIGINT, previous)
 
     # ---------------------------------------------------------------- files
 
@@ -276,6 +388,7 @@ class Trainer:
             path: the file.
 
         Raises OSError if the file cannot be written, such as on a full disk; the old file stays.
+        Raises InvalidUsageError after a launch failed.
 
         >>> with ark.Program("count") as program:
         ...     loop = ark.training.Loop(steps=4)
@@ -284,6 +397,7 @@ class Trainer:
         ...     losses = trainer.run(3)
         ...     trainer.save("count.safetensors")
         """
+        self._refuse_failed()
         history = np.array(self.losses, np.float32)
         write_safetensors(path, {**self.state_arrays(), _HISTORY: history}, durable=True)
 
@@ -329,6 +443,7 @@ class Trainer:
         # The states are copied, since the next save may replace the mapped file.
         self.executable.bind({name: np.array(array) for name, array in arrays.items()})
         self.losses = [float(loss) for loss in history]
+        self.failed = None
 
     def plot(self, path: str | os.PathLike[str]) -> None:
         """Writes a page with the curve of all losses; see :func:`write_curve`.
@@ -348,13 +463,15 @@ class Trainer:
         write_curve(path, self.losses, title=f"loss of {self.executable.name}")
 
     def close(self) -> None:
-        """Frees the memory of the executable; may be called again.
+        """Frees the memory of the executable and closes the queue; may be called again.
 
         >>> with ark.Program("count") as program:
         ...     loop = ark.training.Loop(steps=4)
         ...     broken = loop.end(ark.cast(loop.step, ark.fp32))
         >>> ark.training.Trainer(program, loop, lambda step: {}, target="cpu:2").close()
         """
+        if isinstance(self._batch, Queue):
+            self._batch.close()
         self.executable.close()
 
     def __enter__(self) -> Self:

@@ -23,8 +23,8 @@ class Layer:
         self.shard = Shard()
         self.dtype = dtype
 
-    def parameter(self, name: str, *shape: int) -> ark.Tensor:
-        return ark.parameter(name, shape, self.dtype)
+    def parameter(self, name: str, *shape: int, dtype: DType | None = None) -> ark.Tensor:
+        return ark.parameter(name, shape, dtype or self.dtype)
 
     def dense(self, x: ark.Tensor, name: str, outputs: int, bias: bool = False) -> ark.Tensor:
         weight = self.parameter(f"{name}.weight", outputs, x.shape[-1])
@@ -32,6 +32,12 @@ class Layer:
 
     def total(self, product: ark.Tensor, name: str) -> ark.Tensor:
         return product
+
+    def all_rows(self, x: ark.Tensor, name: str) -> ark.Tensor:
+        return x
+
+    def routed(self, logits: ark.Tensor, chosen: ark.Tensor) -> None:
+        assert logits.shape[0] == chosen.shape[0]
 
 
 def build_layer(

@@ -12,14 +12,10 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import json
-import re
 import tempfile
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-PROJECTIONS = ("gate_proj", "up_proj", "down_proj")
 RECORDED = Path(__file__).parents[1] / "host/models/recorded.json"
 
 
@@ -306,6 +302,7 @@ def write_folder(folder: Path, entries: dict[str, Any]) -> None:
     from ark_mlir.models.decoder import build_decode
     from ark_mlir.models.decoder_reader import read_decoder
     from ark_mlir.models.encoder import EncoderConfig, build
+    from ark_mlir.models.expert_weights import unstack_experts
     from ark_mlir.models.families import FAMILIES
 
     (folder / "config.json").write_text(json.dumps(entries))
@@ -317,37 +314,8 @@ def write_folder(folder: Path, entries: dict[str, Any]) -> None:
     arrays = {key: values(key, each.shape) for key, each in program.parameters.items()}
     experts = read_decoder(config).experts if entries["model_type"] in FAMILIES else None
     if experts is not None:
-        arrays = unstack(experts, arrays)
+        arrays = unstack_experts(experts, arrays)
     write_safetensors(folder / "model.safetensors", arrays)
-
-
-def unstack(experts: Any, arrays: dict[str, Any]) -> dict[str, Any]:
-    """Returns the arrays of a program as the tensors of a file; see expert_weights.py."""
-    result, names = dict(arrays), experts.names
-    for key, array in arrays.items():
-        found = re.fullmatch(r"(model\.layers\.\d+)\.mlp\.(experts|gate)\.(.*)", key)
-        if found is None:
-            continue
-        layer, part, tensor = found.groups()
-        if part == "gate":
-            other = names.correction if tensor == "correction" else f"{names.router}.{tensor}"
-            result[f"{layer}.{other}"] = result.pop(key)
-        elif names.fused is None:
-            projection = names.projections[PROJECTIONS.index(tensor.removesuffix(".weight"))]
-            for number, matrix in enumerate(result.pop(key)):
-                result[f"{layer}.{names.expert.format(number)}.{projection}.weight"] = matrix
-        else:
-            projection, kind = tensor.split(".")
-            if projection == "up_proj":
-                continue
-            end = "_bias" if kind == "bias" else ""
-            array = np.moveaxis(result.pop(key), -1, 1)
-            if projection == "gate_proj":
-                up = np.moveaxis(result.pop(key.replace("gate_proj", "up_proj")), -1, 1)
-                array = np.stack((array, up), -1).reshape(*array.shape[:-1], -1)
-                projection = "gate_up_proj"
-            result[f"{layer}.{names.fused}.{projection}{end}"] = np.ascontiguousarray(array)
-    return result
 
 
 def refill(model: Any) -> None:

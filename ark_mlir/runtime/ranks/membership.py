@@ -7,11 +7,32 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from ...bundle import Bundle
     from ..executable import Executable
+
+
+class Answer(Protocol):
+    """The message of one rank in a collective call."""
+
+    @property
+    def body(self) -> object:
+        """Returns a value that JSON can hold."""
+        ...
+
+
+class Call(Protocol):
+    """The interface of a collective call; `ark.distributed` has one."""
+
+    def all_gather(self, phase: str, body: object = None) -> Sequence[Answer]:
+        """Sends a message to all ranks and returns the messages of all, in the order of the ranks.
+
+        Raises RankFailedError if another rank fails, ends, or does not join the phase in time.
+        """
+        ...
 
 
 class Membership(Protocol):
@@ -23,6 +44,10 @@ class Membership(Protocol):
 
     def load(self, bundle: Bundle, devices: Sequence[int] | None = None) -> Executable:
         """Returns the executable of this rank for a bundle that every rank has read."""
+        ...
+
+    def collective_call(self, name: str) -> AbstractContextManager[Call]:
+        """Begins a collective call; an error in the block is sent to the other ranks."""
         ...
 
 

@@ -136,3 +136,26 @@ def test_toml(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert f"{path}: not valid TOML" in capsys.readouterr().err
     assert main(["train", str(tmp_path / "gpt.yaml"), "-o", str(tmp_path / "out")]) == 1
     assert "cannot be read" in capsys.readouterr().err
+
+
+def test_files_after_a_loss_that_is_not_finite(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, out = write(tmp_path), tmp_path / "out"
+    config = ark.training.read_config(path)
+    program = ark.training.build_step(config, config.text[0].stat().st_size).program
+    arrays = {name: np.zeros(a.shape, a.dtype.numpy) for name, a in program.states.items()}
+    arrays["model.norm.weight"][3] = np.nan
+    arrays["loop.step"] = np.array(4, np.int32)
+    arrays["training.losses"] = np.zeros(4, np.float32)
+    states = out / "training" / "states.safetensors"
+    states.parent.mkdir(parents=True)
+    write_safetensors(states, arrays)
+    (out / "model.safetensors").write_bytes(b"the model of the last save")
+    files = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    assert main(["train", str(path), "-o", str(out), "--resume", "--explain"]) == 1
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "the loss of step 4 is nan; the first value that is not finite comes from " in error
+    assert "comes from state 'model.norm.weight'; " in error
+    assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == files

@@ -14,30 +14,13 @@ import pytest
 
 pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
 
+from fit_program import batch, build
+
 import ark_mlir as ark
 from ark_mlir.runtime.arrays.safetensors import read_safetensors, write_safetensors
 
 Array = np.ndarray[Any, Any]
 Batch = Callable[[int], dict[str, Array]]
-
-
-def build(launch: int = 4, kind: str = "AdamW") -> tuple[ark.Program, ark.training.Loop]:
-    """A linear model with dropout, so that a step depends on its number."""
-    with ark.Program("fit") as program:
-        loop = ark.training.Loop(steps=launch)
-        x, y = loop.input("x", (8, 5)), loop.input("y", (8,))
-        w = ark.state("w", (5,), init=0.5)
-        guess = ark.matmul(ark.dropout(x, 0.2, seed=1, counter=loop.step), w)
-        loss = ark.reduce_mean((guess - y) ** 2.0, keepdims=False)
-        slopes = ark.gradients(loss, [w])
-        getattr(ark.optim, kind)([w], lr=0.05).step(slopes, skip=loop.end(loss))
-    return program, loop
-
-
-def batch(step: int) -> dict[str, Array]:
-    rng = np.random.default_rng(step)
-    x = rng.standard_normal((8, 5)).astype(np.float32)
-    return {"x": x, "y": x.sum(1)}
 
 
 def make(batches: Batch = batch, launch: int = 4, kind: str = "AdamW", **options: Any) -> Any:
@@ -152,6 +135,9 @@ def test_a_full_disk_leaves_the_old_file(
     assert caught.value.filename == str(path)
     assert path.read_bytes() == content
     assert [file.name for file in tmp_path.iterdir()] == ["fit.safetensors"]
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="Not a regular file"):
+        trainer.save(tmp_path / "pipe")
 
 
 def test_a_batch_of_the_wrong_form(trainer: Any) -> None:
@@ -170,6 +156,98 @@ def test_a_batch_of_the_wrong_form(trainer: Any) -> None:
     refuses({**good, "x": good["x"].astype(float)}, "batch of step 2: 'x' is float64")
     refuses({"x": good["x"]}, r"batch of step 2 has the inputs \['x'\], but .* \['x', 'y'\]")
     refuses(None, "batch of step 2 is None")
+
+
+def test_a_launch_that_fails(tmp_path: Path) -> None:
+    """The states may be those within a step, so that they are neither used nor saved."""
+    path = tmp_path / "fit.safetensors"
+    with ark.Program("labels") as program:
+        loop = ark.training.Loop(steps=4)
+        w = ark.state("w", (5, 3), init=0.1)
+        labels = loop.input("labels", (8,), ark.int32)
+        loss = ark.cross_entropy(loop.input("x", (8, 5)) @ w, labels)
+        ark.optim.AdamW([w], lr=0.05).step(ark.gradients(loss, [w]), skip=loop.end(loss))
+    broken = True
+
+    def labelled(step: int) -> dict[str, Array]:
+        labels = np.arange(8, dtype=np.int32) % 3
+        if step == 5 and broken:
+            labels[3] = 99
+        return {"x": batch(step)["x"], "labels": labels}
+
+    options: Any = {"target": "cpu:1", "save": path, "save_every": 2}
+    with ark.training.Trainer(program, loop, labelled, **options) as trainer:
+        with pytest.raises(ark.DataRangeError, match=r"index 99 .* in the launch of steps? [45]"):
+            trainer.run(9)
+        assert trainer.failed is not None
+        content = path.read_bytes()
+        for use in (lambda: trainer.run(1), lambda: trainer.save(path)):
+            with pytest.raises(ark.InvalidUsageError, match=r"failed, so that .* call load"):
+                use()
+        assert path.read_bytes() == content
+        trainer.load(path)
+        assert trainer.step == len(trainer.losses) == 4
+        broken = False
+        trainer.run(5)
+        assert trainer.step == 9
+        kept = trainer.state_arrays()
+    with ark.training.Trainer(program, loop, labelled, target="cpu:1") as whole:
+        whole.run(9)
+        assert same(whole.state_arrays(), kept)
+
+
+@pytest.mark.parametrize(
+    ("poison", "origin"),
+    [
+        (lambda x: x * np.nan, r"comes from input 'x'; lower"),
+        (lambda x: -x, r"comes from ark\.log at .*test_trainer\.py:\d+; lower"),
+        (lambda x: x * 1e6, r"comes from ark\.cast 'half' at .*test_trainer\.py:\d+; lower"),
+    ],
+)
+def test_the_op_that_made_a_loss_not_finite(poison: Any, origin: str) -> None:
+    with ark.Program("fit") as program:
+        loop = ark.training.Loop(steps=4)
+        x, w = loop.input("x", (8, 5)), ark.state("w", (5,), init=1.0)
+        hidden = ark.where(ark.constant(np.eye(8, 5) > 0), float("-inf"), x * w)
+        weights = ark.softmax(hidden * ark.parameter("scale", (1,)))  # the infinities are masks
+        half = ark.cast(x @ w, ark.fp16, name="half")
+        total = ark.log(ark.cast(half, ark.fp32)) + ark.reduce_sum(weights, 1, keepdims=False)
+        loss = ark.reduce_mean(total, keepdims=False)
+        ark.optim.SGD([w], lr=0.01).step(ark.gradients(loss, [w]), skip=loop.end(loss))
+
+    def poisoned(step: int) -> dict[str, Array]:
+        x = np.random.default_rng(step).random((8, 5), np.float32) + 1
+        return {"x": (poison(x) if step == 3 else x).astype(np.float32)}
+
+    options: Any = {"target": "cpu:1", "bind": {"scale": np.ones(1, np.float32)}, "explain": True}
+    with ark.training.Trainer(program, loop, poisoned, **options) as trainer:
+        with pytest.raises(ark.DeviceError, match=rf"^the loss of step 3 is .*; .* {origin}"):
+            trainer.run(9)
+        assert trainer.step == 3
+        assert np.isfinite(trainer.state_arrays()["w"]).all()
+
+
+def test_a_norm_that_is_not_finite(tmp_path: Path) -> None:
+    """The gradient of a root at zero is infinite; its step changes no weight."""
+    with ark.Program("root") as program:
+        loop = ark.training.Loop(steps=4)
+        w = ark.state("w", (5,), init=0.5)
+        loss = ark.reduce_sum(ark.sqrt(loop.input("x", (5,)) * w), keepdims=False)
+        slopes, norm = ark.optim.clip_by_global_norm(ark.gradients(loss, [w]), 1.0)
+        ark.optim.SGD([w], lr=0.01).step(slopes, skip=loop.end(loss, norm))
+
+    def zeros_at_five(step: int) -> dict[str, Array]:
+        return {"x": np.full(5, float(step != 5), np.float32)}
+
+    with ark.training.Trainer(
+        program, loop, zeros_at_five, target="cpu:1", explain=True
+    ) as trainer:
+        message = r"the norm of step 5 is (nan|inf), and its loss 0; .* comes from ark\.\w+ .*at"
+        with pytest.raises(ark.DeviceError, match=message):
+            trainer.run(9)
+        assert trainer.step == len(trainer.losses) == 5
+        assert np.isfinite(trainer.state_arrays()["w"]).all()
+        assert trainer.failed is None
 
 
 def test_a_file_of_another_training(trainer: Any, tmp_path: Path) -> None:
@@ -208,6 +286,8 @@ def test_wrong_uses() -> None:
             ark.training.Loop(steps=0)
         with pytest.raises(ark.InvalidUsageError, match=r"shape\[0\] must be an integer, not 2\.5"):
             ark.training.Loop().input("x", (2.5,))  # type: ignore[arg-type]
+    with pytest.raises(ark.InvalidUsageError, match="missing/a: the folder does not exist"):
+        ark.training.Trainer(program, loop, batch, save="missing/a")
     with pytest.raises(ark.InvalidUsageError, match="paths must be a list of paths"):
         ark.training.read_bytes("a.txt")
 

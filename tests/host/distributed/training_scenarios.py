@@ -1,0 +1,82 @@
+"""Scenarios of test_training.py: ``python training_scenarios.py NAME FOLDER`` trains in one rank
+and prints the result as JSON."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import ark_mlir as ark
+from ark_mlir.runtime.arrays.safetensors import read_safetensors
+
+STEPS = 30
+# The rank and the step in which something happens.
+EVENT = (1, 13)
+AHEAD = 2
+
+
+def trainer_of(queue: ark.training.Queue, save: Path) -> ark.training.Trainer:
+    """Returns a data-parallel training, whose gradients are those of all ranks' batches."""
+    world = ark.distributed.current()
+    with ark.Program("fit", rank=world.rank, world_size=world.world_size) as program:
+        loop = ark.training.Loop(steps=8)
+        x, w = loop.input("x", (4, 3)), ark.state("w", (3,), init=0.5)
+        loss = ark.reduce_mean((x @ w - 1.0) ** 2.0, keepdims=False) / float(world.world_size)
+        slopes = [ark.all_reduce(slope) for slope in ark.gradients(loss, [w])]
+        ark.optim.SGD([w], lr=0.1).step(slopes, skip=loop.end(ark.all_reduce(loss)))
+    return ark.training.Trainer(program, loop, queue, target="cpu:1", save=save, save_every=4)
+
+
+def run(kind: str, save: Path) -> dict[str, Any]:
+    """Trains, and returns the error and what is left."""
+    rank = ark.distributed.current().rank
+
+    def batch(step: int) -> dict[str, Any]:
+        time.sleep(0.005 * rank)  # so that ranks have other numbers of batches ready
+        rows = np.random.default_rng([step, rank]).random((4, 3), np.float32)
+        if (rank, step) == EVENT and kind == "killed":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if (rank, step) == EVENT and kind == "interrupted":
+            os.kill(os.getpid(), signal.SIGINT)
+        if (rank, step) == EVENT and kind == "misshapen":
+            rows = rows[:3]
+        return {"x": rows}
+
+    queue = ark.training.Queue(lambda first: map(batch, itertools.count(first)), AHEAD)
+    with trainer_of(queue, save) as trainer:
+        if save.exists():
+            trainer.load(save)
+        if kind == "apart" and rank:
+            trainer.load(save.with_name("earlier.safetensors"))
+        error = ["", ""]
+        try:
+            trainer.run(max(1, STEPS - trainer.step))
+        except (ark.ArkError, KeyboardInterrupt) as raised:
+            error = [type(raised).__name__, str(raised)]
+        return {
+            "error": error,
+            "step": trainer.step,
+            "saved": int(read_safetensors(save)["loop.step"]),
+            "weights": trainer.state_arrays()["w"].tolist(),
+        }
+
+
+def main() -> None:
+    kind, folder = sys.argv[1:]
+    # Background jobs of a shell ignore SIGINT.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    with ark.distributed.init() as world:
+        result = run(kind, Path(folder) / f"{world.rank}.safetensors")
+    print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main()
