@@ -8,6 +8,8 @@
 #include "passes/target/memory_access/WideLoad.h"
 #include "passes/target/support/MappedLoop.h"
 
+#include "lib/backend/GpuInstructions.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -98,6 +100,8 @@ private:
   /// The block of the warpgroup, the index of the warpgroup among those that
   /// share its keys, and the index of the thread in the warpgroup.
   Value block, keyGroup, inGroup;
+  /// The thread's first key of a stage.
+  Value firstKey;
   /// True in steps whose keys all exist and are admitted by `mask`.
   bool isWhole = false;
 };
@@ -126,6 +130,8 @@ void WarpgroupLoopBuilder::findThreads(Value thread) {
   inGroup = rem(thread, shape.getGroupThreads());
   block = rem(group, shape.getBlocks());
   keyGroup = rem(div(group, shape.getBlocks()), shape.keyGroups);
+  firstKey = add(mul(keyGroup, shape.getGroupKeys()),
+                 mul(inQuad, getColumnsPerThread()));
   Value warpInGroup = rem(warp, shape.mma.getWarps());
   assignRows(add(add(mul(block, shape.getBlockRows()),
                      mul(warpInGroup, shape.getWarpRows())),
@@ -295,7 +301,7 @@ WarpgroupLoopBuilder::getScores(Value stage, Value first, int64_t begin) {
       for (int64_t next = 0; next < getColumnsPerThread(); ++next) {
         int64_t position = tile * instruction->getNumAccumulators() +
                            threadRow * getColumnsPerThread() + next;
-        Value key = add(add(first, mul(inQuad, getColumnsPerThread())),
+        Value key = add(add(first, firstKey),
                         begin + tile * shape.getTileColumns() + next);
         Value score =
             LLVM::ExtractValueOp::create(builder, accumulators, position);
@@ -360,8 +366,6 @@ void WarpgroupLoopBuilder::addValues(
 void WarpgroupLoopBuilder::step(State &state, Value stage, Value first) {
   Value offset = arith::IndexCastOp::create(builder, builder.getI64Type(),
                                             div(stage, kDescriptorUnit));
-  if (sharesKeys())
-    first = add(first, mul(keyGroup, shape.getGroupKeys()));
   for (int64_t begin = 0; begin < shape.getGroupKeys();
        begin += shape.getPassKeys()) {
     SmallVector<SmallVector<Value>> scores = getScores(offset, first, begin);
@@ -542,6 +546,11 @@ void WarpgroupLoopBuilder::build(Value thread, Value memory) {
   findLength();
   findOperands(memory);
   State state = stream();
+  // Values that depend on the thread would occupy registers in the loop.
+  Value narrow =
+      getGpuInstructions(builder).createOpaqueThread(builder, builder.getLoc());
+  findThreads(
+      arith::IndexCastUIOp::create(builder, builder.getIndexType(), narrow));
   if (sharesKeys())
     combineGroups(state);
   finish(state);
