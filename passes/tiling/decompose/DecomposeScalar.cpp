@@ -151,7 +151,7 @@ Value ark::emitExtremum(OpBuilder &builder, Location loc, Value lhs, Value rhs,
 
 /// The reciprocal may be approximate: its error of two units in the last place
 /// is as large as that of the exponential. An exact reciprocal takes 20
-/// instructions and a branch on NVIDIA GPUs.
+/// instructions and a branch on GPUs.
 static Value emitSigmoid(Scalars s, Value x) {
   Value one = s.number(x.getType(), 1);
   Value power = s.call<math::ExpOp>(s.call<arith::NegFOp>(x));
