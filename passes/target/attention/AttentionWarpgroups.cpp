@@ -1,11 +1,10 @@
 //===- AttentionWarpgroups.cpp - Attention loop for warpgroups ------------===//
 
-#include "passes/target/attention/AttentionThreadRows.h"
 #include "passes/target/attention/PositionMask.h"
 #include "passes/target/attention/ThreadExchange.h"
+#include "passes/target/attention/WarpgroupStages.h"
 #include "passes/target/matrix_units/SwizzledStage.h"
 #include "passes/target/memory_access/SpacePointer.h"
-#include "passes/target/memory_access/WideLoad.h"
 #include "passes/target/support/MappedLoop.h"
 
 #include "lib/backend/GpuInstructions.h"
@@ -15,31 +14,21 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-
-#include <array>
 
 using namespace mlir;
 using namespace mlir::ark;
 
 static constexpr int64_t kElementBytes = 2;
-/// 16-byte units of a row of a panel.
-static constexpr int64_t kRowUnits = kStageRowBytes / kLoadBytes;
 
 namespace {
-/// Online softmax of a warpgroup for 64 rows. All threads of a CTA copy keys
-/// and values to stages in shared memory with `cp.async`. A stage has 64 keys,
-/// then 64 values, for each warpgroup that shares the keys of a block. Such
-/// warpgroups exchange their partial results after the last stage. Queries,
-/// keys and values are panels of 64 elements of the depth, in the layout that
-/// `wgmma` reads: queries and keys have their rows along K of the first
-/// product, and values across K of the second one. The exponentials stay in the
-/// registers of the first product's accumulators.
-class WarpgroupLoopBuilder : public AttentionThreadRows {
+/// Online softmax of a warpgroup for 64 rows. The exponentials stay in the
+/// registers of the first product's accumulators. Warpgroups that share the
+/// keys of a block exchange their partial results after the last stage.
+class WarpgroupLoopBuilder : public WarpgroupStages {
 public:
-  using AttentionThreadRows::AttentionThreadRows;
+  using WarpgroupStages::WarpgroupStages;
   void build(Value thread, Value memory);
 
 private:
@@ -53,22 +42,11 @@ private:
     SmallVector<Value> flatten() const;
     void assign(ValueRange all, int64_t rows);
   };
-  /// The rows of keys or values that this thread copies, from the first key on.
-  struct Source {
-    Value pointer, rowBytes;
-  };
 
-  int64_t getPanels() const { return shape.depth / kPanelElements; }
   int64_t getPassTiles() const {
     return shape.getPassKeys() / shape.getTileColumns();
   }
   bool sharesKeys() const { return shape.keyGroups > 1; }
-  void findThreads(Value thread);
-  void findOperands(Value memory);
-  Source getSource(Value buffer);
-  void copyQueries();
-  void copyKeys(Value first, Value stage);
-  void copyStepIfExists(Value first, Value stage);
   void waitForProducts();
   Value createZeros(int64_t columns);
   Value move(Value descriptor, Value offset, int64_t bytes);
@@ -88,20 +66,7 @@ private:
   void combineGroups(State &state);
   void finish(const State &state);
 
-  /// The first row that the thread copies, and its 16-byte unit of each row.
-  Value copiedRow, copiedUnit;
-  /// The index of the 16-byte unit in its row, after the swizzle.
-  Value swizzledUnit;
-  /// A pointer to shared memory, and descriptors of the warpgroup's queries,
-  /// and of the keys and values of the first stage.
-  Value shared, queries, keys, values;
-  Source keySource, valueSource;
   std::optional<PositionMask> mask;
-  /// The block of the warpgroup, the index of the warpgroup among those that
-  /// share its keys, and the index of the thread in the warpgroup.
-  Value block, keyGroup, inGroup;
-  /// The thread's first key of a stage.
-  Value firstKey;
   /// True in steps whose keys all exist and are admitted by `mask`.
   bool isWhole = false;
 };
@@ -118,130 +83,6 @@ void WarpgroupLoopBuilder::State::assign(ValueRange all, int64_t rows) {
   maxima = llvm::to_vector_of<Value>(all.take_front(rows));
   sums = llvm::to_vector_of<Value>(all.slice(rows, rows));
   products = all[2 * rows];
-}
-
-//===----------------------------------------------------------------------===//
-// Offsets
-//===----------------------------------------------------------------------===//
-
-void WarpgroupLoopBuilder::findThreads(Value thread) {
-  assignThreads(thread);
-  Value group = div(thread, shape.getGroupThreads());
-  inGroup = rem(thread, shape.getGroupThreads());
-  block = rem(group, shape.getBlocks());
-  keyGroup = rem(div(group, shape.getBlocks()), shape.keyGroups);
-  firstKey = add(mul(keyGroup, shape.getGroupKeys()),
-                 mul(inQuad, getColumnsPerThread()));
-  Value warpInGroup = rem(warp, shape.mma.getWarps());
-  assignRows(add(add(mul(block, shape.getBlockRows()),
-                     mul(warpInGroup, shape.getWarpRows())),
-                 quad));
-  copiedRow = div(thread, kRowUnits);
-  copiedUnit = rem(thread, kRowUnits);
-  swizzledUnit =
-      arith::XOrIOp::create(builder, copiedUnit, rem(copiedRow, kBlockRows));
-}
-
-/// Queries come first in shared memory.
-void WarpgroupLoopBuilder::findOperands(Value memory) {
-  shared = createSpacePointer(builder, memory, kSharedSpace);
-  Value firstRow = mul(block, shape.getBlockRows());
-  auto describe = [&](Value offset, bool hasPanels) {
-    return createStageDescriptor(builder, createOffset(builder, shared, offset),
-                                 hasPanels);
-  };
-  queries = describe(mul(firstRow, kStageRowBytes), /*hasPanels=*/false);
-  Value begin =
-      add(mul(keyGroup, shape.getGroupBytes()), shape.getQueryBytes());
-  keys = describe(begin, /*hasPanels=*/false);
-  values = describe(add(begin, shape.getTileBytes()), /*hasPanels=*/true);
-  keySource = getSource(attention.key);
-  valueSource = getSource(attention.value);
-}
-
-WarpgroupLoopBuilder::Source WarpgroupLoopBuilder::getSource(Value buffer) {
-  auto metadata = memref::ExtractStridedMetadataOp::create(builder, buffer);
-  Value rowBytes = mul(metadata.getStrides().front(), kElementBytes);
-  Value pointer = createSpacePointer(builder, buffer, kGlobalSpace);
-  return {createOffset(builder, pointer, mul(copiedUnit, kLoadBytes)),
-          rowBytes};
-}
-
-//===----------------------------------------------------------------------===//
-// Copies
-//===----------------------------------------------------------------------===//
-
-/// Copies all queries of the CTA. Rows beyond the last row are copies of the
-/// last row.
-void WarpgroupLoopBuilder::copyQueries() {
-  int64_t rowsAtOnce = shape.getThreads() / kRowUnits;
-  int64_t rows = shape.getBlocks() * shape.getBlockRows();
-  auto type = VectorType::get(shape.width, element);
-  Value target =
-      add(mul(copiedRow, kStageRowBytes), mul(swizzledUnit, kLoadBytes));
-  for (int64_t begin = 0; begin < rows; begin += rowsAtOnce) {
-    Value row = add(copiedRow, begin);
-    if (rows != shape.rows)
-      row = arith::MinSIOp::create(builder, row, index(shape.rows - 1));
-    SmallVector<Value> indices = getRowIndices(row);
-    indices.push_back(Value());
-    for (int64_t panel = 0; panel < getPanels(); ++panel) {
-      indices.back() =
-          add(mul(copiedUnit, shape.width), panel * kPanelElements);
-      Value elements = vector::LoadOp::create(builder, type, attention.query,
-                                              indices, /*nontemporal=*/false,
-                                              llvm::MaybeAlign(kLoadBytes));
-      Value to = add(target, (panel * rows + begin) * kStageRowBytes);
-      LLVM::StoreOp::create(builder, elements,
-                            createOffset(builder, shared, to), kLoadBytes);
-    }
-  }
-}
-
-/// Issues copies of the keys and values from `first` on to a stage. Rows beyond
-/// the last key are copies of the last key.
-void WarpgroupLoopBuilder::copyKeys(Value first, Value stage) {
-  int64_t rowsAtOnce = shape.getThreads() / kRowUnits;
-  Value last = arith::SubIOp::create(builder, length, index(1));
-  Value target =
-      add(add(stage, shape.getQueryBytes()),
-          add(mul(copiedRow, kStageRowBytes), mul(swizzledUnit, kLoadBytes)));
-  for (int64_t begin = 0; begin < shape.getStageKeys(); begin += rowsAtOnce) {
-    Value key = arith::MinSIOp::create(builder,
-                                       add(first, add(copiedRow, begin)), last);
-    // The array must outlive the iteration, which a list in the loop's head
-    // would not.
-    const std::array sources = {keySource, valueSource};
-    for (auto [i, source] : llvm::enumerate(sources)) {
-      Value distance = arith::MulIOp::create(builder, key, source.rowBytes);
-      for (int64_t panel = 0; panel < getPanels(); ++panel) {
-        int64_t group = begin / shape.getGroupKeys(),
-                row = begin % shape.getGroupKeys();
-        Value to = add(target, group * shape.getGroupBytes() +
-                                   i * shape.getTileBytes() +
-                                   panel * kPanelBytes + row * kStageRowBytes);
-        Value from = add(distance, panel * kStageRowBytes);
-        NVVM::CpAsyncOp::create(builder, createOffset(builder, shared, to),
-                                createOffset(builder, source.pointer, from),
-                                kLoadBytes, NVVM::LoadCacheModifierKind::CG,
-                                /*cpSize=*/Value());
-      }
-    }
-  }
-}
-
-/// Issues and commits the copies of a step if the step exists. Commits a group
-/// of copies even if the step does not exist, so that every wait counts the
-/// same number of groups.
-void WarpgroupLoopBuilder::copyStepIfExists(Value first, Value stage) {
-  auto branch =
-      scf::IfOp::create(builder, isLess(first, length), /*withElse=*/false);
-  {
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(branch.thenBlock());
-    copyKeys(first, stage);
-  }
-  NVVM::CpAsyncCommitGroupOp::create(builder);
 }
 
 //===----------------------------------------------------------------------===//
