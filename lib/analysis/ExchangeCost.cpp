@@ -5,7 +5,8 @@
 #include <algorithm>
 
 // A tensor of at most this many bytes travels as task packets, which take twice
-// its bytes and need no counter.
+// its bytes and need no counter: 16,384 elements of 16 bits, the default limit
+// of ark-hand-off-packets.
 static constexpr double kPacketBytes = 32768;
 
 double mlir::ark::predictExchangeNs(LinksAttr links, double bytes,

@@ -6,6 +6,7 @@
 #include "passes/target/matrix_units/MatrixInstruction.h"
 #include "passes/target/support/Bodies.h"
 
+#include "lib/support/OnePassAttention.h"
 #include "lib/support/Softmax.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -183,9 +184,15 @@ void AttentionExpander::buildProduct() {
 }
 
 void AttentionExpander::run() {
+  [[maybe_unused]] auto countOps = [&] {
+    return llvm::range_size(op->getBlock()->getOps<linalg::LinalgOp>());
+  };
+  [[maybe_unused]] int64_t before = countOps();
   buildScores();
   buildSoftmax();
   buildProduct();
+  assert(countOps() - before == kExpandedAttentionOps &&
+         "tasks are fused by this number");
   op.erase();
 }
 

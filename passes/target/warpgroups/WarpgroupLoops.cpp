@@ -29,7 +29,8 @@ static constexpr int64_t kMinStages = 3;
 /// 32-bit registers per thread for accumulators: half of its registers.
 static constexpr int64_t kMaxAccumulators = 64;
 static constexpr int64_t kAccumulatorBytes = 4;
-/// Smallest tile in elements, and largest K, for which TMA copies are faster.
+/// Smallest tile in elements, and largest K, for which TMA copies are faster
+/// (measured on an H200).
 static constexpr int64_t kMinMapTile = 256 * 128;
 static constexpr int64_t kMaxMapDepth = 2048;
 /// Padding of accumulator rows in elements. It lets half a warp store to

@@ -7,6 +7,7 @@
 #include "lib/analysis/Regions.h"
 #include "lib/support/BufferView.h"
 #include "lib/support/DimIndices.h"
+#include "lib/support/OnePassAttention.h"
 #include "lib/support/PlanRank.h"
 #include "passes/tiling/fusion/FusionLegality.h"
 #include "passes/tiling/fusion/JoinElementwise.h"
@@ -41,10 +42,6 @@ static constexpr int64_t kMemoryShare = 8;
 /// 1/kReservedShare of the memory is reserved for small temporaries and the
 /// kernel's tables.
 static constexpr int64_t kLargeShare = 4, kReservedShare = 4;
-
-/// Number of structured ops into which `ark-expand-attention` expands one
-/// attention.
-static constexpr int64_t kOpsOfAttention = 11;
 
 /// Maximum number of tiles of an elementwise task whose results stay in
 /// registers. Its readers have further tiles.
@@ -212,7 +209,8 @@ static int64_t countSplitStages(TaskOp task, TargetAttr target) {
 static int64_t countBodyOps(TaskOp task) {
   Block &body = task.getBody().front();
   return llvm::range_size(body.getOps<linalg::LinalgOp>()) +
-         kOpsOfAttention * llvm::range_size(body.getOps<OnlineAttentionOp>());
+         kExpandedAttentionOps *
+             llvm::range_size(body.getOps<OnlineAttentionOp>());
 }
 
 static int64_t countInsertions(TaskOp task) {

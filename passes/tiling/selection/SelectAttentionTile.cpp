@@ -15,13 +15,35 @@ using llvm::divideCeil;
 /// The scores of several heads may take 1/kHeadsShare of the shared memory of
 /// an SM. Longer scores justify one SM per head.
 static constexpr int64_t kHeadsShare = 8;
-/// Bytes of the shared memory of an SM that are reserved for other temporaries
-/// and for the tables of the kernel.
-static constexpr int64_t kReservedBytes = 65536;
+/// Upper bound of the bytes of shared memory that are reserved for other
+/// temporaries and for the tables of the kernel. Half of a smaller memory is
+/// reserved.
+static constexpr int64_t kMaxReservedBytes = 65536;
 /// Query rows for which matrix units read keys and values once.
 static constexpr int64_t kMatrixRows = 128;
 /// Scores are f32.
 static constexpr int64_t kScoreBytes = 4;
+
+/// Returns the bytes of shared memory that the scores of a tile may take.
+static int64_t getScoreBytes(TargetAttr target) {
+  int64_t memory = target.getSharedMemory();
+  return memory - std::min(kMaxReservedBytes, memory / 2);
+}
+
+/// Returns true if operands are arguments of the group, or views of all their
+/// elements.
+static bool areDirect(ArrayRef<Value> operands) {
+  return llvm::all_of(operands, [](Value operand) {
+    while (Operation *op = operand.getDefiningOp()) {
+      auto view = dyn_cast<ViewOpInterface>(op);
+      if (!view || tensorType(view.getViewSource()).getNumElements() !=
+                       tensorType(operand).getNumElements())
+        return false;
+      operand = view.getViewSource();
+    }
+    return true;
+  });
+}
 
 /// Returns true unless warps compute the attention in one pass over the keys,
 /// which stores no scores. Keys and values then come directly from memory.
@@ -29,15 +51,7 @@ bool TileSelector::needsScores(AttentionOpInterface op) const {
   RankedTensorType key = tensorType(op.getKey()),
                    value = tensorType(op.getValue());
   int64_t depth = key.getShape().back();
-  bool isDirect =
-      llvm::all_of(ValueRange{op.getKey(), op.getValue()}, [](Value operand) {
-        while (Operation *view = operand.getDefiningOp()) {
-          if (!isa<ReshapeOp, TransposeOp>(view))
-            return false;
-          operand = view->getOperand(0);
-        }
-        return true;
-      });
+  bool isDirect = areDirect({op.getKey(), op.getValue()});
   MmaAttr mma = isCPU() ? MmaAttr() : target.getGpu().findRegisterMma();
   return !mma || !mma.hasAccumulatorsInThreadsOfLhs() || !isDirect ||
          !(key.getElementType().isBF16() || key.getElementType().isF16()) ||
@@ -92,7 +106,7 @@ Tile TileSelector::selectAttention(AttentionOpInterface op,
   if (most == 0 || !widen(least, most))
     widen(1, kMatrixRows);
   while (needsScores(op) && rows > 1 &&
-         !fitScores(rows * keys, memory - kReservedBytes))
+         !fitScores(rows * keys, getScoreBytes(target)))
     rows = divideCeil(rows, 2);
   // Query heads of one key head read the same keys and values.
   int64_t kvHeads = tensorType(op.getKey()).getDimSize(rank - 3);
@@ -111,7 +125,7 @@ Tile TileSelector::selectPartitions(AttentionOpInterface op,
                                     ArrayRef<int64_t> domain) const {
   int64_t rank = domain.size();
   int64_t keys = tensorType(op.getKey()).getDimSize(rank - 3);
-  int64_t memory = target.getSharedMemory() - kReservedBytes;
+  int64_t memory = getScoreBytes(target);
   Tile tile(rank, 1);
   tile[rank - 1] = domain[rank - 1];
   int64_t &rows = tile[rank - 3], &heads = tile[rank - 4];
