@@ -15,8 +15,8 @@ from pathlib import Path
 import ark_mlir as ark
 
 with ark.Program("product") as program, ark.planner(tile=(128, 128)):
-    x = ark.input("x", (256, 512), ark.bf16)
-    w = ark.parameter("w", (128, 512), ark.bf16)
+    x = ark.input("x", (256, 4096), ark.bf16)
+    w = ark.parameter("w", (128, 4096), ark.bf16)
     ark.output("y", ark.relu(ark.matmul(x, w, transpose_other=True)))
 executable = ark.compile(program, target=f"hip:{sys.argv[1]}")
 Path(sys.argv[2]).write_bytes(executable.bundle.sections["kernel"])
@@ -28,13 +28,18 @@ Path(sys.argv[2]).write_bytes(executable.bundle.sections["kernel"])
 # OBJECT: .vgpr_count: {{[0-9][0-9]$|1[0-9][0-9]$}}
 # OBJECT: .vgpr_spill_count: 0
 
-# The loop over stages: reads of shared memory are 16 bytes wide, and loads of global memory return
-# after the next barrier.
-# CHECK: s_barrier
-# CHECK: ds_read_b128
-# CHECK: global_load_dwordx4
-# CHECK: v_mfma_f32_
+# The loop over stages: reads of shared memory are 16 bytes wide. The warps multiply while loads of
+# the next two stages are in flight, and wait for the older ones only.
+# CHECK: v_mfma_f32_32x32x
 # CHECK-NOT: vmcnt(0)
-# CHECK: ds_write_b128
-# CHECK: v_mfma_f32_
+# CHECK: s_waitcnt vmcnt({{[1-9]}})
+# CHECK-NEXT: ds_write_b128
+# CHECK-NOT: vmcnt(0)
+# CHECK: s_barrier
+# CHECK-NOT: vmcnt(0)
+# CHECK: global_load_dwordx4
+# CHECK-NOT: vmcnt(0)
+# CHECK: ds_read_b128
+# CHECK-NOT: vmcnt(0)
+# CHECK: s_cmp{{k?}}_lt_u32
 # CHECK: s_cbranch

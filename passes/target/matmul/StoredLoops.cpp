@@ -10,6 +10,7 @@
 #include "passes/target/support/Bodies.h"
 #include "passes/target/support/MappedLoop.h"
 
+#include "lib/backend/GpuInstructions.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -146,6 +147,9 @@ private:
   Value add(Value a, int64_t b) {
     return b == 0 ? a : arith::AddIOp::create(builder, a, constant(b));
   }
+  void keepOrder() {
+    getGpuInstructions(builder).keepOrder(builder, builder.getLoc());
+  }
   VectorType getAccumulatorType();
   void runStage(int64_t stage, Work work);
   void runStages();
@@ -274,11 +278,16 @@ void StoredBuilder::runStage(int64_t stage, Work work) {
   SmallVector<Value> arrived = loaded;
   if (work.next)
     loaded = stages.load(work.next);
+  // To save registers, compilers would move the loads down to their use.
+  keepOrder();
   for (int64_t i = 0; i < slices * steps; ++i) {
-    if (work.stores && i == slices * steps / 2)
+    if (work.stores && i == slices * steps / 2) {
+      keepOrder();
       stages.store(arrived, 1 - stage);
+    }
     multiply(columns[i / steps], rows[i / steps], i % steps);
   }
+  keepOrder();
 }
 
 /// Multiplies all stages, two per iteration, so that addresses are constant.
@@ -291,8 +300,12 @@ void StoredBuilder::runStages() {
   if (pairs > 0) {
     SmallVector<Value> inits(accumulators);
     llvm::append_range(inits, loaded);
-    auto loop = scf::ForOp::create(builder, constant(0), constant(done * depth),
-                                   constant(2 * depth), inits);
+    // AMD's scalar units compare numbers of 32 bits, but not of 64 bits.
+    auto number = [&](int64_t k) {
+      return arith::ConstantIntOp::create(builder, k, 32);
+    };
+    auto loop = scf::ForOp::create(builder, number(0), number(done * depth),
+                                   number(2 * depth), inits);
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToEnd(loop.getBody());
     auto take = [&](ValueRange values) {
@@ -301,7 +314,8 @@ void StoredBuilder::runStages() {
       loaded.assign(values.begin(), values.end());
     };
     take(loop.getRegionIterArgs());
-    Value k = loop.getInductionVar();
+    Value k = arith::IndexCastOp::create(builder, builder.getIndexType(),
+                                         loop.getInductionVar());
     runStage(0, {/*stores=*/true, add(k, 2 * depth)});
     runStage(1, {/*stores=*/true, add(k, 3 * depth)});
     SmallVector<Value> results(accumulators);

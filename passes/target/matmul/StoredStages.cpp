@@ -56,6 +56,15 @@ Value StoredStages::getSwizzledBytes(Value row, Value chunk) {
   return add(multiply(row, getRowBytes(shape)), multiply(place, kLoadBytes));
 }
 
+/// Returns true if all rows of an operand lie within 2^31 bytes.
+static bool isNear(Value buffer, int64_t rows) {
+  auto [strides, offset] =
+      cast<MemRefType>(buffer.getType()).getStridesAndOffset();
+  return !ShapedType::isDynamic(strides.front()) &&
+         rows * strides.front() * kElementBytes <
+             std::numeric_limits<int32_t>::max();
+}
+
 /// Divides the chunks of an operand among the threads. Threads that are left
 /// over copy rows that other threads copy, too. Rows beyond the end are copies
 /// of the last row, whose products are not used.
@@ -80,9 +89,17 @@ void StoredStages::addOperand(Value buffer, int64_t rows, int64_t firstRow,
           builder, memref::DimOp::create(builder, buffer, 0), constant(1));
       row = arith::MinUIOp::create(builder, row, last);
     }
-    chunks.push_back(
-        {pointer, arith::MulIOp::create(builder, row, pitch), target, k});
+    chunks.push_back({pointer, arith::MulIOp::create(builder, row, pitch),
+                      target, k, isNear(buffer, rows)});
   }
+}
+
+/// Computes a distance with 32 bits, which loads of AMD GPUs add to an address
+/// that all threads have in common.
+Value StoredStages::narrow(Value distance) {
+  Value low =
+      arith::IndexCastOp::create(builder, builder.getI32Type(), distance);
+  return arith::IndexCastUIOp::create(builder, builder.getIndexType(), low);
 }
 
 SmallVector<Value> StoredStages::load(Value k) {
@@ -100,6 +117,8 @@ SmallVector<Value> StoredStages::load(Value k) {
       inRow = arith::MinSIOp::create(builder, inRow, most);
     }
     Value offset = add(chunk.offset, multiply(inRow, kElementBytes));
+    if (chunk.isNear)
+      offset = narrow(offset);
     Value loaded = LLVM::LoadOp::create(
         builder, words, createOffset(builder, base, offset), kLoadBytes);
     if (!isRagged)

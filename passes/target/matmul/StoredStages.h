@@ -31,9 +31,11 @@ public:
 
 private:
   /// One load of a thread for each stage: its place in global memory relative
-  /// to the operand, its place in a stage, and its distance along K.
+  /// to the operand, its place in a stage, and its distance along K. Distances
+  /// of near chunks have 32 bits.
   struct Chunk {
     Value pointer, offset, target, k;
+    bool isNear;
   };
 
   void addOperand(Value buffer, int64_t rows, int64_t firstRow, Value thread);
@@ -41,6 +43,7 @@ private:
   Value add(Value a, Value b);
   Value multiply(Value a, int64_t b);
   Value getSwizzledBytes(Value row, Value chunk);
+  Value narrow(Value distance);
 
   ImplicitLocOpBuilder &builder;
   const MatmulTile &product;

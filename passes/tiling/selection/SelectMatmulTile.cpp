@@ -97,7 +97,9 @@ static bool canWarpsRead(MatmulOp op) {
 /// other dimension is contiguous, and both operands come directly from memory.
 bool TileSelector::hasWholeOperands(MatmulOp op, MatrixTilesAttr tiles) const {
   RankedTensorType lhs = tensorType(op.getLhs());
-  bool isStaged = hasSplitElements(op) ||
+  // Threads that store the stages store them as they are.
+  bool canSplit = static_cast<bool>(target.getGpu().findSharedMemoryMma());
+  bool isStaged = (hasSplitElements(op) && canSplit) ||
                   (hasMatrixUnits(lhs.getElementType(), kMinMatrixRows) &&
                    lhs.getElementTypeBitWidth() == 16);
   return isStaged &&

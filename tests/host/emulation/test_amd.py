@@ -64,6 +64,25 @@ def test_clipped_tiles_and_few_rows(
     assert MFMA in check(product(shape, tile, ark.bf16), arrays, arch="gfx942").text
 
 
+@pytest.mark.parametrize("arch", ["gfx90a", "gfx942", "gfx950"])
+@pytest.mark.parametrize("tile", [(64, 64), (256, 128)])
+def test_small_and_large_tiles(tile: tuple[int, int], arch: str, check: Check) -> None:
+    """The instructions have 16 or 32 rows, and gfx950 has deeper ones."""
+    m, n, k = 2 * tile[0], tile[1], 128
+    arrays = draw(x=((m, k), ark.bf16), w=((n, k), ark.bf16))
+    text = check(product((m, n, k), tile, ark.bf16), arrays, arch=arch).text
+    assert f"{MFMA}.{16 if tile[0] == 64 else 32}x" in text
+    assert ("x32.bf16" in text or "x16.bf16" in text) == (arch == "gfx950")
+
+
+def test_batches_of_products(check: Check) -> None:
+    with ark.Program("batches") as program, ark.planner(tile=(1, 64, 64)):
+        x, w = ark.input("x", (3, 128, 128), ark.fp16), ark.input("w", (3, 96, 128), ark.fp16)
+        ark.output("y", ark.matmul(x, w, transpose_other=True))
+    arrays = draw(x=((3, 128, 128), ark.fp16), w=((3, 96, 128), ark.fp16))
+    assert MFMA in check(program, arrays, arch="gfx942").text
+
+
 def test_an_epilogue_on_accumulators(check: Check) -> None:
     m, n, k = 256, 256, 128
     with ark.Program("layer") as program, ark.planner(tile=(128, 128)):

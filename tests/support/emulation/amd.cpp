@@ -26,6 +26,9 @@ INSTRUCTION(amdgcn_s_barrier) {
 /// The threads' stores reach memory at a release, which orders them.
 INSTRUCTION(amdgcn_s_waitcnt) {}
 
+/// Binds only LLVM's scheduler.
+INSTRUCTION(amdgcn_sched_barrier) {}
+
 INSTRUCTION(amdgcn_s_sleep) { yield(); }
 
 /// A counter of 100 MHz.

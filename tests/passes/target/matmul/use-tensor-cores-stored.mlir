@@ -15,8 +15,8 @@ ark.kernel @k {
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
 // Eight stages of 32 elements of K: two stages of 16 KiB in shared memory, and the chunks of another one in registers.
-// A warp has 64 rows by 32 columns, in eight accumulators; an iteration multiplies two stages. The temporary of the
-// product is gone: the epilogue reads the accumulators.
+// A warp has 64 rows by 32 columns, in two blocks of accumulators; an iteration multiplies two stages. The temporary of
+// the product is gone: the epilogue reads the accumulators.
 // CHECK-LABEL: func.func private @body(
 // CHECK-SAME: %[[X:[a-z0-9]+]]: memref<128x256xbf16> {{{.+}}}, %[[W:[a-z0-9]+]]: memref<128x256xbf16> {{{.+}}}, %[[B:[a-z0-9]+]]: memref<128xbf16> {{{.+}}}, %[[Y:[a-z0-9]+]]: memref<128x128xbf16>
 // CHECK-NOT: memref<128x128xf32>
@@ -32,27 +32,30 @@ ark.kernel @k {
 // CHECK-COUNT-2: llvm.load %{{.+}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
 // CHECK-COUNT-2: llvm.store %{{.+}} {alignment = 16 : i64} : vector<4xi32>, !llvm.ptr<3>
 // CHECK-COUNT-2: llvm.load %{{.+}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
-// CHECK: scf.for %{{.+}} = %c0 to %c192 step %c64 iter_args(
+// CHECK: scf.for %{{.+}} = %c0_i32 to %c192_i32 step %c64_i32 iter_args(
 // CHECK: gpu.barrier
 // CHECK-COUNT-6: llvm.load %{{.+}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xi32>
 // CHECK-COUNT-2: llvm.load %{{.+}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
-// CHECK-COUNT-8: rocdl.mfma.f32.16x16x16bf16.1k
+// CHECK: rocdl.sched.barrier 0
+// CHECK-COUNT-4: rocdl.mfma.f32.32x32x8bf16.1k
 // CHECK-NOT: rocdl.mfma
+// CHECK: rocdl.sched.barrier 0
 // CHECK-COUNT-2: llvm.store %{{.+}} {alignment = 16 : i64} : vector<4xi32>, !llvm.ptr<3>
-// CHECK-COUNT-8: rocdl.mfma.f32.16x16x16bf16.1k
+// CHECK-COUNT-4: rocdl.mfma.f32.32x32x8bf16.1k
 // CHECK-NOT: rocdl.mfma
+// CHECK: rocdl.sched.barrier 0
 // CHECK: gpu.barrier
-// CHECK-COUNT-16: rocdl.mfma.f32.16x16x16bf16.1k
+// CHECK-COUNT-8: rocdl.mfma.f32.32x32x8bf16.1k
 // CHECK: scf.yield
 // The last two stages load nothing, and the last one stores nothing.
 // CHECK-NOT: !llvm.ptr<1>
-// CHECK-COUNT-16: rocdl.mfma.f32.16x16x16bf16.1k
+// CHECK-COUNT-8: rocdl.mfma.f32.32x32x8bf16.1k
 // CHECK: gpu.barrier
 // CHECK-NOT: llvm.store
-// CHECK-COUNT-16: rocdl.mfma.f32.16x16x16bf16.1k
+// CHECK-COUNT-8: rocdl.mfma.f32.32x32x8bf16.1k
 // CHECK: gpu.barrier
 // CHECK-NOT: rocdl.mfma
-// CHECK: %[[SUM:.+]] = vector.extract %{{.+}}[0] : f32 from vector<4xf32>
+// CHECK: %[[SUM:.+]] = vector.extract %{{.+}}[0] : f32 from vector<16xf32>
 // CHECK: %[[BIAS:.+]] = memref.load %[[B]][%[[N:.+]]]
 // CHECK: %[[WIDE:.+]] = arith.extf %[[BIAS]]
 // CHECK: %[[BIASED:.+]] = arith.addf %[[SUM]], %[[WIDE]]
