@@ -133,7 +133,7 @@ public:
   void build();
 
 private:
-  /// What the code of a stage does beside the multiplication.
+  /// The work of a stage beside the multiplication.
   struct Work {
     /// Stores the loaded chunks of the next stage.
     bool stores;

@@ -10,12 +10,21 @@ from typing import Any
 
 import numpy as np
 import pytest
+from op_cases import CASES, build, make_inputs
 
 import ark_mlir as ark
 
 Check = Callable[..., Any]
 Shape = tuple[int, int, int]
 MFMA = "llvm.amdgcn.mfma.f32"
+
+
+# One case for each kind of loop: elements, reductions, products, attention, look-ups.
+OPS = (
+    "gelu", "pow of integers", "compare", "reduce_extremes", "top_k of 128 elements", "layernorm",
+    "matmul of a ragged batch", "matmul of 40 rows and 80 of 8 bits", "matmul of 17 normed rows",
+    "attention of a cache", "attention of heads with norms", "rope", "indexed_matmul", "bitcast",
+)  # fmt: skip
 
 
 def product(shape: Shape, tile: tuple[int, int] | None, dtype: Any) -> ark.Program:
@@ -105,6 +114,15 @@ def test_products_that_read_products(check: Check) -> None:
         ark.output("y", x)
     arrays = draw(x=((64, 128), ark.bf16), v=((128, 128), ark.bf16), w=((128, 128), ark.bf16))
     assert MFMA in check(program, arrays, arch="gfx942").text
+
+
+@pytest.mark.parametrize("number", range(len(OPS)), ids=OPS)
+def test_op(number: int, check: Check) -> None:
+    """Dtypes and architectures alternate."""
+    case = CASES[OPS[number]]
+    dtype = case.dtypes[number % len(case.dtypes)]
+    arch = ("gfx942", "gfx950", "gfx90a")[number % 3]
+    check(build(case, dtype), make_inputs(case, dtype), arch=arch)
 
 
 def test_the_sum_and_softmax_of_rows(check: Check) -> None:

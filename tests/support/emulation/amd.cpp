@@ -1,7 +1,8 @@
 //===- amd.cpp - Instructions of AMD GPUs ---------------------------------===//
 //
 // The layouts of matrix instructions are those of AMD's ISA documents. They are
-// stated here anew, and not taken from the facts of the compiler.
+// written down here a second time, and not taken from the facts of the
+// compiler.
 
 #include "simt.h"
 
