@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from . import show as show
     from . import simulation as simulation
     from . import targets as targets
+    from . import text as text
     from . import training as training
     from . import tuning as tuning
     from . import typing as typing
@@ -102,7 +103,7 @@ _FRONTEND = (
 _SUBPACKAGES = (
     "bundle", "cli", "compiler", "distributed", "dtypes", "errors", "frontend", "ir", "knobs",
     "models", "optim", "passmanager", "pytorch", "reference", "runtime", "show", "simulation",
-    "targets", "training", "tuning", "typing",
+    "targets", "text", "training", "tuning", "typing",
 )  # fmt: skip
 
 # Public name -> (module, name there); __all__ and __dir__ are derived from it.

@@ -81,8 +81,8 @@ class BundleError(ArkError):
 
 
 class DeviceError(ArkError):
-    """The driver or the device reported an error, or a run found invalid data, such as an index
-    out of range."""
+    """The vendor's driver or the device reported an error, or a run found invalid data, such as an
+    index out of range."""
 
 
 class DataRangeError(InvalidUsageError, DeviceError):

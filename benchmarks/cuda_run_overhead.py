@@ -1,10 +1,10 @@
-"""Measures the host's time for a run of a program on a GPU, without the time of driver and GPU.
+"""Measures the host's time for a run on a GPU, without the time of NVIDIA's driver and of the GPU.
 
     python benchmarks/cuda_run_overhead.py [--samples 20]
 
-Functions that do nothing replace those of the driver, so no GPU is needed. The measured time is
-that of Python: checks of arrays, the launch record, the calls. The program has 150 parameters. The
-tensors are those of torch if it is installed, as when decoders run.
+Functions that do nothing replace those of NVIDIA's driver, so no GPU is needed. The measured time
+is that of Python: checks of arrays, the launch record, the calls. The program has 150 parameters.
+The tensors are those of torch if it is installed, as when decoders run.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PARAMETERS, WEIGHTS, RUNS = 150, 128, 1000
 
 
 class IdleCuda(FakeCuda):
-    """A driver whose functions succeed, do nothing, and count their calls."""
+    """A stand-in for NVIDIA's driver whose functions succeed, do nothing, and count their calls."""
 
     count = 0
 
@@ -142,7 +142,7 @@ def main() -> None:
         calls = cuda.count - before
         times = [seconds(work) / RUNS * 1e6 for _ in range(samples)]
         rows.append((name, f"{statistics.median(times):.1f}", f"{min(times):.1f}", str(calls)))
-    print_table(("what", "median, us", "least, us", "calls of the driver"), rows)
+    print_table(("what", "median, us", "least, us", "calls of the vendor's driver"), rows)
     print("tensors of torch" if "torch" in sys.modules else "arrays that speak DLPack")
 
 

@@ -112,9 +112,9 @@ class DeviceClock:
         def timed(name: str, *arguments: object) -> Any:
             if name != "cuLaunchKernelEx":
                 return call(name, *arguments)
-            call("cuEventRecord", self._begin, driver._stream)
+            call("cuEventRecord", self._begin, driver._streams.kernels)
             result = call(name, *arguments)
-            call("cuEventRecord", self._end, driver._stream)
+            call("cuEventRecord", self._end, driver._streams.kernels)
             return result
 
         driver._api.call = timed

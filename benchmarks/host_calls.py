@@ -6,9 +6,9 @@ A run is one copy to the device, one cooperative launch, one copy back and an ev
 the same calls, except the query whether the stream is being captured, which cuda.core lacks. A
 second table compares the times to read address, element type and shape of an array.
 
-With a GPU, the times include those of the driver, and the kernel runs between the samples. With
---idle, no GPU is needed: a driver whose functions do nothing (idle_libcuda.c, built with cc) leaves
-only the time of the bindings.
+With a GPU, the times include those of NVIDIA's driver, and the kernel runs between the samples.
+With --idle, no GPU is needed: a driver whose functions do nothing (idle_libcuda.c, built with cc)
+leaves only the time of the bindings.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Measures the bandwidth of streaming reads of a GPU: the limit of a step that reads all weights.
 
-The kernel is PTX, so that only the driver is needed. Each thread has eight loads of 16 bytes in
-flight. Bulk copies into shared memory are 1 % faster on an H200.
+The kernel is PTX, so that only NVIDIA's driver is needed. Each thread has eight loads of 16 bytes
+in flight. Bulk copies into shared memory are 1 % faster on an H200.
 """
 
 from __future__ import annotations

@@ -60,6 +60,11 @@ class Bundle:
             signature: the signature of the file from which the parts were read.
 
         Raises BundleError if a reader would reject a file with these parts.
+
+        Example:
+            >>> bundle = ark.bundle.read_bundle("mlp.arkbin")
+            >>> Bundle.from_parts(bundle.manifest.as_json(), bundle.sections).manifest.program
+            'mlp'
         """
         if isinstance(manifest, str):
             manifest = manifest.encode("utf-8", "surrogatepass")
@@ -89,18 +94,42 @@ class Bundle:
         return self._cache["mlir"]
 
     def constant(self, buffer: Buffer) -> memoryview:
-        """Returns the bytes of `buffer`, which is a constant, without a copy."""
+        """Returns the bytes of a constant, without a copy.
+
+        Args:
+            buffer: a buffer of kind ``constant`` of this bundle.
+
+        Example:
+            >>> with ark.Program("shift") as program:
+            ...     x = ark.input("x", (2,))
+            ...     y = ark.output("y", x + ark.constant([0.5, 1.5], ark.fp32))
+            >>> bundle = ark.compile(program, target="cpu:2").bundle
+            >>> (buffer,) = bundle.manifest.of_kind("constant")
+            >>> np.frombuffer(bundle.constant(buffer), np.float32)
+            array([0.5, 1.5], dtype=float32)
+        """
         return self.sections["constants"][buffer.offset : buffer.offset + buffer.bytes]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the bundle to `path`, without a signature; equal bundles give equal bytes.
+
+        Example:
+            >>> ark.bundle.read_bundle("mlp.arkbin").save("copy.arkbin")
 
         Raises InvalidUsageError if `path` is not a path, and OSError if the file cannot be written.
         """
         write_bundle(path, self.manifest, self.sections)
 
     def encode(self) -> Iterator[Bytes]:
-        """Yields the bytes of the file, in blocks."""
+        """Yields the bytes of the file, in blocks.
+
+        Raises BundleError if the manifest is larger than the format allows.
+
+        Example:
+            >>> bundle = ark.bundle.read_bundle("mlp.arkbin")
+            >>> b"".join(bundle.encode())[:6]
+            b'ARKBIN'
+        """
         return encode(self.manifest, self.sections, self.where)
 
 

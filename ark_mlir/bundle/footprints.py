@@ -56,6 +56,12 @@ class Operand:
         offsets: first element in each dimension, as an expression of the grid indices ``d0``,
             ``d1``, …
         sizes: extents of the region.
+
+    Example:
+        >>> manifest = ark.bundle.read_bundle("mlp.arkbin").manifest
+        >>> x, w, y = manifest.footprint(manifest.tasks[0])
+        >>> x.access, x.shape, x.strides, x.span
+        ('read', (4, 64), (64, 1), 1024)
     """
 
     access: str
@@ -82,9 +88,15 @@ class Operand:
         return (last + 1) * self.dtype.itemsize
 
     def as_json(self) -> dict[str, Any]:
-        """Returns the object that `parse_operand` reads.
+        """Returns the JSON object of an operand in a manifest.
 
         The object lacks the values that a dense layout implies.
+
+        Example:
+            >>> manifest = ark.bundle.read_bundle("mlp.arkbin").manifest
+            >>> x, w, y = manifest.footprint(manifest.tasks[0])
+            >>> sorted(x.as_json())
+            ['access', 'dtype', 'offsets', 'shape', 'sizes']
         """
         result: dict[str, Any] = {
             "access": self.access,

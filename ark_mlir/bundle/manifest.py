@@ -33,6 +33,11 @@ class Target:
         sms: number of SMs of the schedule.
         warps: number of warps of one SM.
         shared_memory: bytes of shared memory that the kernel uses on each SM.
+
+    Example:
+        >>> target = ark.bundle.read_bundle("mlp.arkbin").manifest.target
+        >>> target.backend, target.sms
+        ('cpu', 2)
     """
 
     backend: str
@@ -45,15 +50,25 @@ class Target:
 
 @dataclass(frozen=True)
 class Buffer:
-    """One buffer, dense and row-major; `slot` is its index in the kernel's table of buffers.
+    """One buffer, dense and row-major.
 
     Attributes:
+        name: the name in the program, unique among buffers that a caller binds.
+        kind: ``input``, ``parameter``, ``state``, ``scalar``, ``output`` or ``constant``.
+        dtype: element type.
+        shape: extents.
         bytes: the size, which shape and dtype imply.
+        slot: index in the kernel's table of buffers; slot 0 is the arena.
         maximum: largest value of a scalar (inclusive), or None.
         init: initial value of every element of a state.
         offset: byte offset of a constant in the section `constants`.
         alignment: the alignment that the kernel requires, in bytes.
         stop: True for a state that ends the launch if it is not zero after an iteration.
+
+    Example:
+        >>> x, w, y = ark.bundle.read_bundle("mlp.arkbin").manifest.buffers
+        >>> w.name, w.kind, w.dtype, w.shape, w.bytes
+        ('w', 'parameter', ark.fp32, (256, 64), 65536)
     """
 
     name: str
@@ -77,10 +92,24 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Task:
-    """The grid of vCTAs of one group of ops; `location` is ``file:line`` or empty.
+    """The grid of vCTAs of one group of ops.
 
-    `footprint` is an index into the footprints of the task's body. `values` has an index into
-    `Manifest.values` for every operand.
+    Attributes:
+        name: the name of the group.
+        body: index into `Manifest.bodies`.
+        vctas: number of vCTAs, which is the product of `grid`.
+        grid: extents over which the vCTAs are numbered, in row-major order.
+        ops: the names of the ops of the group.
+        location: ``file:line`` of the op in the source, or empty.
+        bytes: bytes that all vCTAs read and write.
+        flops: floating-point operations of all vCTAs.
+        footprint: index into the footprints of the task's body.
+        values: an index into `Manifest.values` for every operand.
+
+    Example:
+        >>> (task,) = ark.bundle.read_bundle("mlp.arkbin").manifest.tasks
+        >>> task.name, task.ops
+        ('matmul', ('matmul', 'gelu'))
     """
 
     name: str
@@ -99,8 +128,15 @@ class Task:
 class Body:
     """The code that tasks of equal structure share.
 
-    `footprints` describe what tasks access through their operands. `stamps` is True if the words
-    that the body writes carry the number of the iteration.
+    Attributes:
+        name: the name of the function in the kernel.
+        footprints: descriptions of the memory that tasks access through their operands.
+        stamps: True if the words that the body writes carry the number of the iteration.
+
+    Example:
+        >>> (body,) = ark.bundle.read_bundle("mlp.arkbin").manifest.bodies
+        >>> [[operand.access for operand in footprint] for footprint in body.footprints]
+        [['read', 'read', 'write']]
     """
 
     name: str
@@ -110,7 +146,18 @@ class Body:
 
 @dataclass(frozen=True)
 class Value:
-    """One value of the program, a buffer or an intermediate: a range of bytes in a slot."""
+    """One value of the program, a buffer or an intermediate: a range of bytes in a slot.
+
+    Attributes:
+        slot: index in the kernel's table of buffers.
+        offset: the first byte in the slot.
+        bytes: the size.
+
+    Example:
+        >>> bundle = ark.bundle.read_bundle("mlp.arkbin")
+        >>> bundle.manifest.values[0]
+        Value(slot=1, offset=0, bytes=1024)
+    """
 
     slot: int
     offset: int
@@ -121,7 +168,14 @@ class Value:
 class Semaphore:
     """A semaphore.
 
-    `arrivals` is the number of its signals per iteration, and `handoff` the kind of hand-off.
+    Attributes:
+        name: the name in the schedule.
+        arrivals: the number of signals in one iteration.
+        handoff: the kind of hand-off: ``counter``, ``barrier`` or ``packet``.
+
+    Example:
+        >>> ark.bundle.read_bundle("mlp.arkbin").manifest.semaphores[-1]
+        Semaphore(name='end', arrivals=2, handoff='barrier')
     """
 
     name: str
@@ -130,8 +184,40 @@ class Semaphore:
 
 
 @dataclass(frozen=True)
+class Origin:
+    """The model folder that a program was built from.
+
+    Attributes:
+        kind: the model type.
+        entries: a SHA-256 in hex of each entry of the configuration that may change the results.
+        tensors: a SHA-256 in hex of the names and shapes of the folder's tensors.
+
+    Example:
+        >>> ark.bundle.read_bundle("mlp.arkbin").manifest.origin is None  # not of a model folder
+        True
+    """
+
+    kind: str
+    entries: Mapping[str, str]
+    tensors: str
+
+
+@dataclass(frozen=True)
 class Section:
-    """The offset and the size of a section in the file, in bytes, and its SHA-256 in hex."""
+    """The position of a section in the file, and its hash.
+
+    Attributes:
+        name: the name, such as ``kernel``.
+        offset: the first byte in the file.
+        size: bytes.
+        sha256: the SHA-256 of the bytes, in hex.
+
+    Example:
+        >>> bundle = ark.bundle.read_bundle("mlp.arkbin")
+        >>> kernel = bundle.manifest.sections[0]
+        >>> kernel.name, kernel.size == bundle.sections["kernel"].nbytes
+        ('kernel', True)
+    """
 
     name: str
     offset: int
@@ -143,12 +229,31 @@ class Section:
 class Manifest:
     """All contents of a bundle except its sections.
 
-    `sections` is None in a program that was just compiled: only a file has offsets.
-    `ranks` is the number of ranks, which share the SMs equally, in order. If there are several
-    ranks, the names of buffers and tasks begin with the rank: ``rank0/x``.
-    `packets` is the size of the buffer of task packets, in bytes. Its slot follows the slot of the
-    last buffer, and the runtime zeroes it together with the semaphores.
-    `intermediates` are the values in the arena and in the task packets.
+    Attributes:
+        producer: the version of ark that compiled the program.
+        program: the name of the program.
+        target: the machine that the kernel was compiled for.
+        entry: the name of the function in the kernel.
+        arena: bytes of the arena.
+        buffers: the buffers, in the order of their slots.
+        tasks: the tasks, in the order of the table `tasks`.
+        bodies: the code of the tasks.
+        semaphores: the semaphores, in the order of their indices.
+        ranks: the number of ranks, which share the SMs equally, in order. If there are several
+            ranks, the names of buffers and tasks begin with the rank: ``rank0/x``.
+        packets: bytes of the buffer of task packets. The slot of this buffer follows the slot of
+            the last buffer, and the runtime zeroes the buffer together with the semaphores.
+        intermediates: the values in the arena and in the task packets.
+        statistics: figures of the schedule, such as ``predicted_ns``.
+        options: options of the compilation that the runtime needs, such as ``trace``.
+        origin: the model folder of the program; None for any other program.
+        sections: the sections of the file; None in a program that was just compiled, since only a
+            file has offsets.
+
+    Example:
+        >>> manifest = ark.bundle.read_bundle("mlp.arkbin").manifest
+        >>> manifest.program, [buffer.name for buffer in manifest.outputs]
+        ('mlp', ['y'])
     """
 
     producer: str
@@ -165,10 +270,20 @@ class Manifest:
     intermediates: tuple[Value, ...] = ()
     statistics: Mapping[str, int | float] = field(default_factory=dict[str, "int | float"])
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    origin: Origin | None = None
     sections: tuple[Section, ...] | None = None
 
     def of_kind(self, kind: str) -> tuple[Buffer, ...]:
-        """Returns the buffers of one kind, in the order of their slots."""
+        """Returns the buffers of one kind, in the order of their slots.
+
+        Args:
+            kind: ``input``, ``parameter``, ``state``, ``scalar``, ``output`` or ``constant``.
+
+        Example:
+            >>> manifest = ark.bundle.read_bundle("mlp.arkbin").manifest
+            >>> [buffer.name for buffer in manifest.of_kind("parameter")]
+            ['w']
+        """
         return tuple(buffer for buffer in self.buffers if buffer.kind == kind)
 
     @cached_property
@@ -204,7 +319,17 @@ class Manifest:
         return (self.arena, *(buffer.bytes for buffer in self.buffers), *packets)
 
     def footprint(self, task: Task) -> Footprint:
-        """Returns the footprint of a task: its operands, with the regions that vCTAs access."""
+        """Returns the footprint of a task: its operands, with the regions that vCTAs access.
+
+        Args:
+            task: a task of this manifest.
+
+        Example:
+            >>> manifest = ark.bundle.read_bundle("mlp.arkbin").manifest
+            >>> x, w, y = manifest.footprint(manifest.tasks[0])
+            >>> w.access, w.shape
+            ('read', (256, 64))
+        """
         return self.bodies[task.body].footprints[task.footprint]
 
     @property
@@ -232,14 +357,32 @@ class Manifest:
         return self.options.get("clears_queued") is True
 
     def encode(self, sections: Iterable[Section]) -> bytes:
-        """Returns the JSON text with these sections; equal manifests give equal bytes."""
+        """Returns the JSON text, in UTF-8; equal manifests give equal bytes.
+
+        Args:
+            sections: the sections of the file, instead of those of this manifest.
+
+        Example:
+            >>> manifest = ark.bundle.read_bundle("mlp.arkbin").manifest
+            >>> manifest.encode(manifest.sections)[:10]
+            b'{"format":'
+        """
         text = json.dumps(
             self.as_json(sections), separators=(",", ":"), ensure_ascii=False, allow_nan=False
         )
         return text.encode("utf-8")
 
     def as_json(self, sections: Iterable[Section] | None = None) -> dict[str, Any]:
-        """Returns the object that `parse_manifest` reads, with its keys in a fixed order."""
+        """Returns the JSON object of a bundle's manifest, with its keys in a fixed order.
+
+        Args:
+            sections: the sections of the file; None leaves out the key ``sections``.
+
+        Example:
+            >>> manifest = ark.bundle.read_bundle("mlp.arkbin").manifest
+            >>> manifest.as_json()["program"]
+            'mlp'
+        """
         result: dict[str, Any] = {
             "format": VERSION,
             "producer": self.producer,
@@ -257,6 +400,12 @@ class Manifest:
             "statistics": _sorted(self.statistics),
             "options": _sorted(self.options),
         }
+        if self.origin is not None:
+            result["origin"] = {
+                "kind": self.origin.kind,
+                "entries": _sorted(self.origin.entries),
+                "tensors": self.origin.tensors,
+            }
         if sections is not None:
             result["sections"] = {
                 section.name: {

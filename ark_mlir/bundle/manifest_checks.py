@@ -29,6 +29,7 @@ from .manifest import (
     Body,
     Buffer,
     Manifest,
+    Origin,
     Section,
     Semaphore,
     Target,
@@ -81,7 +82,7 @@ def parse_manifest(source: bytes | Mapping[str, Any], where: str) -> Manifest:
 
 
 def _manifest(node: Node) -> Manifest:
-    node.keys(_REQUIRED, frozenset({"ranks", "packets", "sections"}))
+    node.keys(_REQUIRED, frozenset({"ranks", "packets", "origin", "sections"}))
     node["format"].integer(VERSION, VERSION)
     slots = enumerate(node["buffers"].items(), start=1)
     buffers = tuple(_buffer(item, slot) for slot, item in slots)
@@ -108,6 +109,7 @@ def _manifest(node: Node) -> Manifest:
         packets=_packets(node["packets"], target) if "packets" in node else 0,
         statistics=_statistics(node["statistics"]),
         options=_options(node["options"]),
+        origin=_origin(node["origin"]) if "origin" in node else None,
         sections=_sections(node["sections"]) if "sections" in node else None,
     )
 
@@ -328,6 +330,19 @@ def _check_plain(node: Node, depth: int) -> None:
         node.number()
 
 
+def _origin(node: Node) -> Origin:
+    node.keys(frozenset({"kind", "entries", "tensors"}))
+    entries = {name: _sha256(node["entries"][name]) for name in node["entries"].names()}
+    return Origin(node["kind"].text(), entries, _sha256(node["tensors"]))
+
+
+def _sha256(node: Node) -> str:
+    digest = node.text()
+    if len(digest) != 64 or set(digest) - set("0123456789abcdef"):
+        raise node.error("expected 64 lower-case hex digits")
+    return digest
+
+
 def _sections(node: Node) -> tuple[Section, ...]:
     node.keys(frozenset(REQUIRED_SECTIONS), frozenset(SECTIONS))
     return tuple(_section(name, node[name]) for name in node.mapping())
@@ -335,9 +350,9 @@ def _sections(node: Node) -> tuple[Section, ...]:
 
 def _section(name: str, node: Node) -> Section:
     node.keys(frozenset({"offset", "size", "sha256"}))
-    digest = node["sha256"].text()
-    if len(digest) != 64 or set(digest) - set("0123456789abcdef"):
-        raise node["sha256"].error("expected 64 lower-case hex digits")
     return Section(
-        name, node["offset"].integer(0, MAX_FILE), node["size"].integer(0, MAX_FILE), digest
+        name,
+        node["offset"].integer(0, MAX_FILE),
+        node["size"].integer(0, MAX_FILE),
+        _sha256(node["sha256"]),
     )

@@ -61,6 +61,13 @@ class Signature:
         name: the file in ``ARK_TRUSTED_KEYS`` that holds the key; None if no trusted keys are set.
         checked: True if the signature was verified; False if no trusted keys are set and the
             package ``cryptography`` is not installed.
+
+    Example:
+        >>> signature = Signature(bytes(32), name="keys/alice.pub")
+        >>> print(signature)
+        Ed25519 AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=, trusted: keys/alice.pub
+        >>> ark.bundle.read_bundle("mlp.arkbin").signature is None
+        True
     """
 
     key: bytes

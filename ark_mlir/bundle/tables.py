@@ -25,7 +25,13 @@ if TYPE_CHECKING:
 
 
 class Opcode(IntEnum):
-    """Operation codes of instructions (docs/bundle.md)."""
+    """Operation codes of instructions (docs/bundle.md).
+
+    Example:
+        >>> tables = ark.bundle.read_bundle("mlp.arkbin").tables
+        >>> [Opcode(code).name for code in tables.instructions[:2, 0]]
+        ['RUN', 'BARRIER']
+    """
 
     RUN = 0
     SIGNAL = 1
@@ -45,6 +51,11 @@ class Tables:
         tasks: int32 ``[T, 2]``: body, first entry in `operands`.
         operands: int64 ``[P, 2]``: slot, byte offset.
         timeline: int64 ``[I, 2]``: predicted start and duration in ns.
+
+    Example:
+        >>> tables = ark.bundle.read_bundle("mlp.arkbin").tables
+        >>> tables.lanes.shape, tables.lane_of.shape == tables.timeline.shape[:1]
+        ((2, 3), True)
     """
 
     instructions: NDArray[np.int32]
@@ -318,18 +329,18 @@ class _Checks:
         if wrong.any():
             task, begin, _ = runs[int(np.argmax(wrong))].tolist()
             before = int(expected[int(np.argmax(wrong))])
-            kind = "never" if begin > before else "twice"
+            kind = "never runs" if begin > before else "runs twice"
             raise self._uncovered(task, min(begin, before), kind)
         covered = np.bincount(runs[:, 0], runs[:, 2] - runs[:, 1], len(vctas)).astype(np.int64)
         short = covered != vctas
         if short.any():
             task = int(np.argmax(short))
-            raise self._uncovered(task, int(covered[task]), "never")
+            raise self._uncovered(task, int(covered[task]), "never runs")
 
     def _uncovered(self, task: int, vcta: int, kind: str) -> BundleError:
         name = self._manifest.tasks[task].name
         return BundleError(
-            f"instructions: vCTA {vcta} of task {task} {shorten(name)} is run {kind}",
+            f"instructions: vCTA {vcta} of task {task} {shorten(name)} {kind}",
             location=self._where,
         )
 

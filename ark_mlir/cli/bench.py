@@ -13,8 +13,8 @@ from .common import (
     add_binding_options,
     add_command,
     bind_parameters,
-    check_bundle_path,
     count,
+    load_bundle,
 )
 from .run import add_input_option, read_inputs
 
@@ -51,12 +51,10 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Runs the command."""
-    from ..runtime import load
     from ..tuning import measure_runs
     from ..units import duration
 
-    check_bundle_path(options.bundle)
-    with load(options.bundle) as executable:
+    with load_bundle(options.bundle) as executable:
         inputs = prepare(executable, options)
         with Progress(f"measuring {executable.name}"):
             times = measure_runs(

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from ..errors import InvalidUsageError
-from .common import Commands, add_command, check_bundle_path, check_kind, import_compiler
+from .common import Commands, add_command, check_kind, import_compiler, open_bundle
 
 
 def add(commands: Commands) -> None:
@@ -21,7 +21,7 @@ def add(commands: Commands) -> None:
     parser.add_argument(
         "file",
         metavar="FILE",
-        help=".mlir file at any stage, or bundle; of a bundle, the tables are proven",
+        help=".mlir file at any stage, or bundle, whose tables are proven",
     )
     parser.add_argument(
         "--target", metavar="T", help="target to schedule for, if FILE has no schedule"
@@ -32,19 +32,19 @@ def run(options: argparse.Namespace) -> int:
     """Runs the command."""
     path = Path(options.file)
     if path.is_dir() or path.suffix == ".arkbin":
-        check_bundle_path(options.file)
-    else:
-        check_kind(path)
+        return _check_bundle(options)
+    check_kind(path)
     if not path.exists():
         raise InvalidUsageError("no such file", location=options.file)
-    if path.suffix != ".arkbin":
-        print(import_compiler().check(path, target=options.target))
-        return 0
+    print(import_compiler().check(path, target=options.target))
+    return 0
+
+
+def _check_bundle(options: argparse.Namespace) -> int:
+    """Proves the tables of a bundle."""
+    bundle = open_bundle(options.file)
     if options.target is not None:
         raise InvalidUsageError("--target cannot be used with a bundle", location=options.file)
-    from ..bundle import read_bundle
-
-    bundle = read_bundle(path)
     if bundle.signature is not None:
         print(f"signature: {bundle.signature}")
     print(import_compiler().check_bundle(bundle))

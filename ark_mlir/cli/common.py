@@ -20,7 +20,7 @@ from ..progress import Progress
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ..bundle import Buffer
+    from ..bundle import Buffer, Bundle
     from ..runtime import Executable
     from ..typing import Sources
 
@@ -188,7 +188,7 @@ _OTHER_FILES = {
 }
 
 
-# The same for commands that read a bundle.
+# Messages for files that are not bundles, by file extension.
 _OTHER_BUNDLES = {
     ".py": _OTHER_FILES[".py"],
     ".mlir": "is the text of a program: `ark compile FILE.mlir -o OUT.arkbin` writes its bundle",
@@ -198,7 +198,30 @@ _OTHER_BUNDLES = {
 _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
 
 
-def check_bundle_path(path: str) -> None:
+def open_bundle(path: str) -> Bundle:
+    """Reads a bundle from a path of the command line.
+
+    Raises InvalidUsageError if the path is evidently not a bundle, and BundleError if the file is
+    missing or damaged.
+    """
+    from ..bundle import read_bundle
+
+    _check_bundle_path(path)
+    return read_bundle(path)
+
+
+def load_bundle(path: str, devices: Sequence[int] | None = None) -> Executable:
+    """Loads a bundle from a path of the command line; the result is ready for `bind` and `run`.
+
+    Raises the errors of :func:`open_bundle` and of :func:`ark_mlir.load`.
+    """
+    from ..runtime import load
+
+    _check_bundle_path(path)
+    return load(path, devices=devices)
+
+
+def _check_bundle_path(path: str) -> None:
     """Raises InvalidUsageError if the name or the kind of a file shows that it is not a bundle."""
     source = Path(path)
     if source.is_dir():
@@ -278,12 +301,10 @@ def open_program(path: str, options: argparse.Namespace) -> Executable:
 
     Raises InvalidUsageError if a model has several programs and ``--program`` names none of them.
     """
-    from ..bundle import read_bundle
     from ..runtime import Executable
 
     if not Path(path).is_dir() and Path(path).suffix != ".mlir":
-        check_bundle_path(path)
-        return Executable(read_bundle(path))
+        return Executable(open_bundle(path))
     programs = compile_programs(path, options)
     if len(programs) == 1:
         return next(iter(programs.values()))

@@ -120,7 +120,9 @@ def _run(program: Program, executable: Any) -> str:
         result = executable.run(x=arrays["x"])["y"]
         worst = max(worst, _error(result, expected))
     if executable.states["runs"][0] != _RUNS:
-        raise ArkError(f"a state counted {executable.states['runs'][0]:g} of {_RUNS} runs")
+        raise ArkError(
+            f"wrong state: it counted {executable.states['runs'][0]:g} runs instead of {_RUNS}"
+        )
     seconds = _fastest(lambda: executable.run(x=arrays["x"]))
     return (
         f"ran on {executable.bundle.manifest.target.arch} and agrees with the interpreter "

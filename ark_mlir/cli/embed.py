@@ -65,8 +65,7 @@ def add(commands: Commands) -> None:
     parser.add_argument(
         "--bundle",
         metavar="OUT.arkbin",
-        help="run the bundle that `ark compile FOLDER -o OUT.arkbin` wrote, which needs no "
-        "compiler",
+        help="run the bundle that `ark compile FOLDER -o OUT.arkbin` wrote; needs no compiler",
     )
     add_compile_options(parser)
 

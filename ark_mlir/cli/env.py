@@ -102,7 +102,7 @@ def collect() -> dict[str, dict[str, Any]]:
 
 
 def gpus(driver: Any = None) -> dict[str, str]:
-    """Returns the GPUs of NVIDIA with model, SMs, memory and links, and their driver.
+    """Returns the GPUs of NVIDIA with model, SMs, memory and links, and NVIDIA's driver.
 
     Args:
         driver: the module ``cuda.bindings.driver``, or a substitute for tests.
@@ -215,7 +215,7 @@ def _devices(folder: str, pattern: str) -> str:
 
 
 def _sharing() -> str:
-    """Returns the way in which processes share memory of GPUs; loads the driver."""
+    """Returns the way in which processes share memory of GPUs; loads NVIDIA's driver."""
     from ..distributed.gpu_memory import find_sharing
 
     return find_sharing()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,9 +20,13 @@ from .common import (
     add_devices_option,
     check_model_folder,
     count,
+    import_compiler,
     load_model,
     unique,
 )
+
+# Number of rows of a batch unless --batch is given: more rows take more memory for the caches.
+_MOST_ROWS = 8
 
 
 def add(commands: Commands) -> None:
@@ -36,12 +41,13 @@ def add(commands: Commands) -> None:
     parser.add_argument(
         "folder", metavar="FOLDER", help="model folder in the format of Hugging Face"
     )
+    # A prompt in this place is an error that names the option.
+    parser.add_argument("words", nargs="*", default=[], help=argparse.SUPPRESS)
     _add_prompts(parser)
     parser.add_argument(
         "--bundle",
         metavar="OUT.arkbin",
-        help="run the bundles that `ark compile FOLDER -o OUT.arkbin` wrote, which needs no "
-        "compiler",
+        help="run the bundles that `ark compile FOLDER -o OUT.arkbin` wrote; needs no compiler",
     )
     _add_choices(parser)
     parser.add_argument(
@@ -62,7 +68,7 @@ def add(commands: Commands) -> None:
 
 
 def _add_prompts(parser: argparse.ArgumentParser) -> None:
-    prompt = parser.add_mutually_exclusive_group(required=True)
+    prompt = parser.add_mutually_exclusive_group()
     prompt.add_argument("--prompt-ids", metavar="1,2,3", type=token_ids, help="prompt as token ids")
     prompt.add_argument(
         "--prompt",
@@ -73,8 +79,15 @@ def _add_prompts(parser: argparse.ArgumentParser) -> None:
     prompt.add_argument(
         "--prompts",
         metavar="FILE",
-        help="file with a prompt in each line; the prompts run in order, and each result is a "
+        help="file with a prompt in each line; the prompts run in batches, and each result is a "
         "line of JSON with `prompt` and `text`",
+    )
+    parser.add_argument(
+        "--batch",
+        metavar="N",
+        type=count,
+        help="number of prompts of --prompts that run at once (default: all, up to 8; with "
+        "--bundle, that of the bundle)",
     )
     parser.add_argument(
         "--chat",
@@ -139,6 +152,8 @@ def run(options: argparse.Namespace) -> int:
     from ..distributed.launcher import is_launched
 
     settings = unique(options.settings, "--set")
+    if (status := _check_prompt(options)) is not None:
+        return status
     _check_options(options, settings)
     if settings.get("tensor_parallel", 1) == 1 or not is_launched():
         _generate(options, settings)
@@ -146,6 +161,23 @@ def run(options: argparse.Namespace) -> int:
     with init() as world:
         _generate(options, settings, prints=world.rank == 0)
     return 0
+
+
+def _check_prompt(options: argparse.Namespace) -> int | None:
+    """Prints an error and returns the exit status of wrong usage unless there is one prompt."""
+    if options.words:
+        words = " ".join(options.words)
+        problem = f"{words!r} is no option; a prompt is text, --prompt {shlex.quote(words)}, or ids"
+    elif (options.prompt_ids, options.prompt, options.prompts) == (None, None, None):
+        problem = "there is no prompt"
+    else:
+        return None
+    print(
+        f"ark: error: {problem}; give one of --prompt TEXT, --prompt-ids 1,2,3 and --prompts FILE; "
+        "`ark generate --help` shows the usage",
+        file=sys.stderr,
+    )
+    return 2
 
 
 def _check_options(options: argparse.Namespace, settings: dict[str, Any]) -> None:
@@ -166,6 +198,8 @@ def _check_options(options: argparse.Namespace, settings: dict[str, Any]) -> Non
         for flag, value in (("--chat", options.chat), ("--stop-text", options.stop_text)):
             if value:
                 raise InvalidUsageError(f"{flag} needs a prompt as text")
+    if options.batch is not None:
+        _check_batch(options, settings)
     if options.system is not None and not options.chat:
         raise InvalidUsageError("--system needs --chat")
     if options.bundle is not None:
@@ -176,13 +210,27 @@ def _check_options(options: argparse.Namespace, settings: dict[str, Any]) -> Non
             )
 
 
+def _check_batch(options: argparse.Namespace, settings: dict[str, Any]) -> None:
+    if options.prompts is None:
+        raise InvalidUsageError("--batch needs the prompts of a file, --prompts FILE")
+    if options.bundle is not None:
+        raise InvalidUsageError(
+            "--batch cannot be used with a bundle, which is already compiled: compile it with "
+            f"--set batch={options.batch}"
+        )
+    if "batch" in settings:
+        raise InvalidUsageError("--batch and --set batch are both given")
+
+
 def _generate(
     options: argparse.Namespace, settings: dict[str, Any], *, prints: bool = True
 ) -> None:
     prompts = _prompts(options)  # before the model, which takes longer
+    check_model_folder(options.folder)
     if options.prompt_ids is None:
-        check_model_folder(options.folder)
         _check_packages(options)
+    if options.prompts is not None and options.bundle is None:
+        settings.setdefault("batch", options.batch or min(len(prompts), _MOST_ROWS))
     model = _load(options, settings)
     choice = _choice(options)
     reports = prints and (options.report or sys.stderr.isatty())
@@ -198,15 +246,27 @@ def _generate(
         if prints:  # all ranks have the same tokens
             print(",".join(map(str, tokens)))
         return
-    for prompt in prompts:
-        deltas = model.stream(_messages(prompt, options), options.max_new_tokens, **choice)
-        if options.prompts is None:
-            _print_deltas(deltas, prints)
-        else:
-            text = "".join(deltas)
-            if prints:
-                print(json.dumps({"prompt": prompt, "text": text}, ensure_ascii=False), flush=True)
-        finish()
+    if options.prompts is not None:
+        _run_file(model, prompts, options, choice, prints)
+    else:
+        deltas = model.stream(_messages(prompts[0], options), options.max_new_tokens, **choice)
+        _print_deltas(deltas, prints)
+    finish()
+
+
+def _run_file(
+    model: Any,
+    prompts: list[str],
+    options: argparse.Namespace,
+    choice: dict[str, Any],
+    prints: bool,
+) -> None:
+    """Prints a line of JSON for each prompt of a file, after each batch."""
+    messages = [_messages(prompt, options) for prompt in prompts]
+    answers = model.stream_batch(messages, options.max_new_tokens, **choice)
+    for prompt, text in zip(prompts, answers, strict=True):
+        if prints:
+            print(json.dumps({"prompt": prompt, "text": text}, ensure_ascii=False), flush=True)
 
 
 def _print_deltas(deltas: Iterator[str], prints: bool) -> None:
@@ -273,17 +333,35 @@ def _load(options: argparse.Namespace, settings: dict[str, Any]) -> Any:
 
             model: Any = load_compiled(options.folder, options.bundle, devices=options.devices)
     else:
+        _refuse_encoder(options.folder)
         model, chosen = load_model(options.folder, settings)
         if options.devices is not None:
             chosen["devices"] = options.devices
     if not hasattr(model, "generate"):
-        raise UnsupportedError(
-            "this model is an encoder, which cannot generate text; use `ark embed`",
-            location=options.folder,
-        )
+        raise _encoder_error(options.folder)
     if options.bundle is None:
         model.compile(options.target, **chosen)
     return model
+
+
+def _refuse_encoder(folder: str) -> None:
+    """Raises UnsupportedError for the folder of an encoder, before its weights are read."""
+    try:
+        config = json.loads((Path(folder) / "config.json").read_bytes())
+    except (OSError, ValueError):  # the loader raises the error
+        return
+    if isinstance(config, dict) and "model_type" in config:
+        import_compiler()  # raises a clear error where it is not installed
+        from ..models.encoder_config import ENCODERS
+
+        if config["model_type"] in ENCODERS:
+            raise _encoder_error(folder)
+
+
+def _encoder_error(folder: str) -> UnsupportedError:
+    return UnsupportedError(
+        "this model is an encoder, which cannot generate text; use `ark embed`", location=folder
+    )
 
 
 def _reached(model: Any) -> str:

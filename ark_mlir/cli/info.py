@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..units import counted, size
-from .common import Commands, add_command, check_bundle_path
+from .common import Commands, add_command, open_bundle
 
 if TYPE_CHECKING:
     from ..bundle import Buffer, Bundle
@@ -40,10 +40,7 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Runs the command."""
-    from ..bundle import read_bundle
-
-    check_bundle_path(options.bundle)
-    bundle = read_bundle(options.bundle)
+    bundle = open_bundle(options.bundle)
     found = describe(bundle, Path(options.bundle))
     if options.json:
         print(json.dumps(found, indent=2, ensure_ascii=False))
@@ -81,6 +78,7 @@ def describe(bundle: Bundle, path: Path) -> dict[str, Any]:
             "shared_memory": target.shared_memory,
         },
         "ranks": manifest.ranks,
+        "model_type": None if manifest.origin is None else manifest.origin.kind,
         "proven": manifest.proven,
         "traced": manifest.traced,
         "tasks": len(manifest.tasks),
@@ -127,6 +125,7 @@ def _lines(found: dict[str, Any]) -> list[str]:
             "target",
             f"{target['backend']} ({target['arch']}), {counted(target['sms'], 'SM')}{ranks}",
         ),
+        *_built_from(found["model_type"]),
         ("features", ", ".join(target["features"]) or "none"),
         ("schedule", f"{proven}, {traced}; {counted(found['tasks'], 'task')}"),
         ("arena", size(found["arena"])),
@@ -138,6 +137,10 @@ def _lines(found: dict[str, Any]) -> list[str]:
             lines += [title, *_table([_row(buffer) for buffer in buffers])]
     sections = [(each["name"], size(each["bytes"]), each["sha256"]) for each in found["sections"]]
     return [*lines, "sections", *_table(sections)]
+
+
+def _built_from(kind: str | None) -> list[tuple[str, str]]:
+    return [] if kind is None else [("built from", f"a folder of the model type {kind}")]
 
 
 def _row(buffer: dict[str, Any]) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ import argparse
 
 from ..progress import Progress
 from .bench import prepare
-from .common import Commands, add_binding_options, add_command, check_bundle_path, count
+from .common import Commands, add_binding_options, add_command, count, load_bundle
 from .run import add_input_option
 
 
@@ -33,12 +33,10 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Runs the command."""
-    from ..runtime import load
     from ..tuning import measure
     from ..units import duration
 
-    check_bundle_path(options.bundle)
-    with load(options.bundle) as executable:
+    with load_bundle(options.bundle) as executable:
         inputs = prepare(executable, options)
         with Progress(f"measuring {executable.name}"):
             costs = measure(executable, inputs, options.runs)

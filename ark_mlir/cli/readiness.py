@@ -118,7 +118,7 @@ def _assembler() -> str:
     except ArkError as error:
         return f"PTX only: {error.message}"
     if chosen.name == "driver":
-        return "assembled by the driver when a bundle is loaded; ptxas is not installed"
+        return "assembled by NVIDIA's driver when a bundle is loaded; ptxas is not installed"
     return f"assembled by {chosen.name} {origin.version}"
 
 
@@ -158,7 +158,7 @@ def _has_cuda_python() -> bool:
 
 
 def _cuda_extra() -> str:
-    """Returns the extra for the driver of this machine: drivers from 580 on are for CUDA 13."""
+    """Returns the extra for NVIDIA's driver on this machine: for CUDA 13 from version 580 on."""
     from ..runtime.cuda.survey import kernel_driver
 
     major = kernel_driver().partition(".")[0]

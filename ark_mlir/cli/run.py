@@ -14,8 +14,8 @@ from .common import (
     add_command,
     add_devices_option,
     bind_parameters,
-    check_bundle_path,
     count,
+    load_bundle,
     name_value,
     read_array,
     unique,
@@ -93,10 +93,7 @@ def run(options: argparse.Namespace) -> int:
     """Runs the command."""
     import numpy as np
 
-    from ..runtime import Executable, load
-
-    check_bundle_path(options.bundle)
-    with load(options.bundle, devices=options.devices) as executable:
+    with load_bundle(options.bundle, devices=options.devices) as executable:
         outputs = unique(options.outputs, "--output")
         known = [buffer.name for buffer in executable.outputs]
         if unknown := [name for name in outputs if name not in known]:
@@ -107,10 +104,7 @@ def run(options: argparse.Namespace) -> int:
         inputs = read_inputs(executable, options)
         bind_parameters(executable, options)
         with Progress(f"running {executable.name}"):
-            # Not World.run: the names are those in the bundle, also if it has several ranks.
-            results = Executable.run(
-                executable, inputs, iterations=options.iterations, trace=options.trace
-            )
+            results = run_once(executable, inputs, options)
         if options.report:
             print(executable.report())
     for name, array in results.items():
@@ -120,6 +114,23 @@ def run(options: argparse.Namespace) -> int:
         else:
             print(summary(name, array))
     return 0
+
+
+def run_once(
+    executable: Executable, inputs: dict[str, Any], options: argparse.Namespace
+) -> dict[str, Any]:
+    """Returns the outputs of a run by their names in the bundle, such as ``rank1/y``."""
+    from ..runtime import World
+    from ..runtime.ranks.naming import qualified
+
+    if not isinstance(executable, World):
+        return executable.run(inputs, iterations=options.iterations, trace=options.trace)
+    by_rank = executable.run(inputs, iterations=options.iterations, trace=options.trace)
+    return {
+        qualified(rank, executable.size, name): array
+        for rank, outputs in enumerate(by_rank)
+        for name, array in outputs.items()
+    }
 
 
 def summary(name: str, array: Any) -> str:

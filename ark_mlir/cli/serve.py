@@ -22,6 +22,9 @@ from .common import (
     unique,
 )
 
+# Seconds that requests may go on after Ctrl-C, before they are cancelled.
+_SHUTDOWN_SECONDS = 10
+
 
 def add(commands: Commands) -> None:
     """Adds the command."""
@@ -56,7 +59,7 @@ def add(commands: Commands) -> None:
     parser.add_argument(
         "--bundle",
         metavar="OUT.arkbin",
-        help="run the bundles that `ark compile FOLDER -o OUT.arkbin` wrote, which needs no "
+        help="run the bundles that `ark compile FOLDER -o OUT.arkbin` wrote; needs no "
         "compiler; for a decoder, with --set sampling=true",
     )
     add_devices_option(parser)
@@ -82,7 +85,13 @@ def run(options: argparse.Namespace) -> int:
     name = options.name or Path(options.folder).resolve().name
     app = make_app(model, name, options.queue)
     print(f"ark: {name} at http://{options.host}:{options.port}/v1", file=sys.stderr, flush=True)
-    uvicorn.run(app, host=options.host, port=options.port, log_level="warning")
+    uvicorn.run(
+        app,
+        host=options.host,
+        port=options.port,
+        log_level="warning",
+        timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
+    )
     return 0
 
 

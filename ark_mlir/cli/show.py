@@ -24,7 +24,10 @@ def add(commands: Commands) -> None:
         "-o", "--output", metavar="OUT.html", help="page to write (default: the source's name)"
     )
     parser.add_argument(
-        "--trace", dest="times", metavar="TRACE", help="show a trace of `ark run --trace`, too"
+        "--trace",
+        dest="times",
+        metavar="TRACE",
+        help="also show the measured times of a trace, which `ark run --trace` wrote",
     )
     parser.add_argument("--program", metavar="NAME", help="the program, if a model has several")
     parser.add_argument("--report", action="store_true", help="print a report of the program")

@@ -15,6 +15,7 @@ from .common import (
     import_compiler,
     load_model,
     load_programs,
+    open_bundle,
     unique,
 )
 
@@ -98,11 +99,9 @@ def open_world(options: argparse.Namespace) -> Bundle:
 
     Raises InvalidUsageError if a model has several programs and ``--program`` names none of them.
     """
-    from ..bundle import read_bundle
-
     source = Path(options.source)
     if not source.is_dir() and source.suffix != ".mlir":
-        return read_bundle(source)
+        return open_bundle(options.source)
     if source.is_dir() and options.world is not None:
         options.settings.append(("tensor_parallel", options.world))
     programs, settings = load_worlds(options)

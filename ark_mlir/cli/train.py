@@ -13,7 +13,7 @@ def add(commands: Commands) -> None:
     parser = add_command(
         commands,
         "train",
-        "train a decoder on text, as one persistent kernel of many steps",
+        "train a decoder on text, with many steps in one launch",
         "ark train gpt.toml -o trained --plot loss.html; ark generate trained --prompt-ids 72,105",
         run,
     )

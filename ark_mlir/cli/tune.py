@@ -16,6 +16,7 @@ from .common import (
     add_compile_options,
     count,
     import_compiler,
+    load_bundle,
     load_programs,
 )
 from .run import add_input_option
@@ -34,9 +35,9 @@ def add(commands: Commands) -> None:
         commands,
         "tune",
         "measure the tasks on the device, alone and side by side, and schedule by their times",
-        "ark tune mlp.mlir --target cuda -o mlp.arkbin; without a compiler on the device's host: "
-        "ark tune mlp.arkbin --record costs.json; "
-        "ark compile mlp.mlir --profile costs.json -o mlp.arkbin",
+        "ark tune mlp.mlir --target cuda -o mlp.arkbin\n"
+        "on a host without the compiler: ark tune mlp.arkbin --record costs.json\n"
+        "then, with the compiler: ark compile mlp.mlir --profile costs.json -o mlp.arkbin",
         run,
     )
     parser.add_argument(
@@ -49,7 +50,8 @@ def add(commands: Commands) -> None:
     parser.add_argument(
         "--alone",
         metavar="BUNDLE",
-        help="with a bundle as source: the program, compiled with --trace --set scheduler=alone",
+        help="bundle of the same program, compiled with --trace --set scheduler=alone: the times "
+        "of tasks while no other task runs; only with a bundle as source",
     )
     parser.add_argument("--program", metavar="NAME", help="the program, if a model has several")
     parser.add_argument(
@@ -92,9 +94,7 @@ def _record(options: argparse.Namespace) -> int:
 
 
 def _measure_bundle(path: str, options: argparse.Namespace) -> Costs:
-    from ..runtime import load
-
-    with load(path) as executable:
+    with load_bundle(path) as executable:
         return _measure(executable, options)
 
 

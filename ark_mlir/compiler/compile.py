@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, cast, overload
 
 from typing_extensions import Unpack
 
@@ -17,6 +17,7 @@ from .options import CompileKeywords, CompileOptions
 from .source import load_module, load_rank_program
 
 if TYPE_CHECKING:
+    from ..bundle import Bundle, Origin
     from ..runtime import Executable, World
     from ..typing import Source
 
@@ -85,10 +86,22 @@ def compile(
         return compile_rank(program, target, options)
     module = load_module(source)
     warn_unless_proven(module, options, stacklevel=2)
-    bundle = compile_bundle(module, target, options)
+    bundle = _with_origin(compile_bundle(module, target, options), source)
     if isinstance(source, list | tuple):
         return World(bundle, drivers_for(bundle, options.devices))
     return make_executable(bundle, devices=options.devices)
+
+
+def _with_origin(bundle: Bundle, source: object) -> Bundle:
+    """Returns the bundle with the model folder that its program was built from.
+
+    The record is no part of the cache: models of one structure share a compiled program.
+    """
+    first = cast("Sequence[object]", source)[0] if isinstance(source, list | tuple) else source
+    origin: Origin | None = getattr(first, "origin", None)
+    if bundle.manifest.origin == origin:
+        return bundle
+    return replace(bundle, manifest=replace(bundle.manifest, origin=origin))
 
 
 def _name_devices(

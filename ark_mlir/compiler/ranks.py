@@ -10,7 +10,7 @@ from .. import errors
 from ..bundle import Bundle, read_bundle
 from ..distributed import current
 from ..distributed.frames import as_file, contents
-from ..distributed.links import Message
+from ..distributed.links import ControlMessage
 from ..errors import ArkError, InvalidUsageError
 from ..targets import Target
 from .bundles import compile_bundle, warn_unless_proven
@@ -87,7 +87,7 @@ def _exchange(
     return _read(answer)
 
 
-def _check_requests(messages: list[Message]) -> None:
+def _check_requests(messages: list[ControlMessage]) -> None:
     first = messages[0].body
     for message in messages:
         for key, value in message.body.items():
@@ -105,7 +105,7 @@ def _shortened(value: str) -> str:
 
 def _compile_for_all(
     call: CollectiveCall,
-    messages: list[Message],
+    messages: list[ControlMessage],
     target: str | Target | None,
     options: CompileOptions,
 ) -> Bundle:
@@ -123,7 +123,7 @@ def _compile_for_all(
     return bundle
 
 
-def _read(answer: Message) -> Bundle:
+def _read(answer: ControlMessage) -> Bundle:
     if answer.file is None:
         raise _as_error(answer.body)
     try:

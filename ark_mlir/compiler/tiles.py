@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -10,6 +11,8 @@ from ..errors import InvalidUsageError
 from ..mlir.locations import describe
 from .tasks import programs_of
 
+# Maximum number of names in a message, those that are most like a wrong one.
+_SHOWN = 8
 _RANK = re.compile(r"^rank\d+/")
 
 
@@ -23,11 +26,12 @@ def assign_tiles(module: ir.Operation, tiles: Mapping[str, Sequence[int]]) -> No
         InvalidUsageError: no group or op has a key as its name, or a tile has another rank than the
             group's result.
     """
-    unused = set(tiles)
+    unused, known = set(tiles), set[str]()
     with module.context:
         for group in _groups(module):
             name = ir.StringAttr(group.attributes["name"]).value
             ops = {op.operation.name.removeprefix("ark.") for op in group.regions[0].blocks[0]}
+            known |= {name, *ops}
             # A key without the prefix of a rank applies to the groups of all ranks.
             key = next((key for key in tiles if key in (name, _RANK.sub("", name))), None)
             key = key or next((key for key in tiles if key in ops), None)
@@ -36,7 +40,12 @@ def assign_tiles(module: ir.Operation, tiles: Mapping[str, Sequence[int]]) -> No
             unused.discard(key)
             _assign(group, name, tiles[key])
     if unused:
-        raise InvalidUsageError(f"tile: the program has no group and no op {min(unused)!r}")
+        name = min(unused)
+        listed = difflib.get_close_matches(name, known, _SHOWN, 0) or sorted(known)
+        raise InvalidUsageError(
+            f"tile: the program has no group and no op {name!r}; it has {', '.join(listed)}"
+            f"{' and others' if len(known) > len(listed) else ''}"
+        )
 
 
 def _assign(group: ir.Operation, name: str, tile: Sequence[int]) -> None:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from ..errors import InvalidUsageError
 
 if TYPE_CHECKING:
-    from .communicator import Messages
+    from .communicator import ControlMessages
 
 __all__ = ["check_iterations", "is_stale"]
 
 
-def check_iterations(messages: Messages) -> None:
+def check_iterations(messages: ControlMessages) -> None:
     """Raises InvalidUsageError if ranks run different numbers of iterations."""
     counts = {message.sender: message.body["iterations"] for message in messages}
     differing = next((rank for rank in counts if counts[rank] != counts[0]), None)
@@ -22,7 +22,7 @@ def check_iterations(messages: Messages) -> None:
         )
 
 
-def is_stale(messages: Messages) -> bool:
+def is_stale(messages: ControlMessages) -> bool:
     """Returns True if the semaphores may differ from the values that all ranks expect."""
     return (
         not all(message.body["clean"] for message in messages)

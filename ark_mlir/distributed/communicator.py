@@ -1,8 +1,8 @@
 """Communicators: the collective calls of the processes of a world.
 
 All ranks have a communicator for the world and one for each program. A run, for example, is a
-collective call. A collective call has phases: in each phase, every rank sends a message and
-receives the messages of all others. All ranks number the collective calls of a communicator alike.
+collective call. A collective call has phases: in each phase, every rank sends a control message and
+receives those of all others. All ranks number the collective calls of a communicator alike.
 A rank that fails in a collective call sends the reason to the others. All ranks can then begin the
 next collective call.
 """
@@ -15,14 +15,14 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ..errors import RankFailedError
-from .links import Message
+from .links import ControlMessage
 
 if TYPE_CHECKING:
     from .links import Links
 
 __all__ = ["CollectiveCall", "Communicator"]
 
-Messages = list[Message]
+ControlMessages = list[ControlMessage]
 
 
 class Communicator:
@@ -56,7 +56,7 @@ class Communicator:
             failed = f"rank {self.links.rank} failed: {str(error) or type(error).__name__}"
             # If this rank failed because another rank failed, the message names that rank.
             self.links.fail(self.number, call.number, call.problem or failed)
-            # Files that come with messages of this call are closed at once.
+            # Files that come with control messages of this call are closed at once.
             call.forget(call.number + 1)
             raise
 
@@ -93,7 +93,7 @@ class CollectiveCall:
         self.forget(number)
 
     def forget(self, number: int) -> None:
-        """Drops the messages of calls before the call `number`."""
+        """Drops the control messages of calls before the call `number`."""
         with self._links.monitor.lock:
             for peer in self._links.peers:
                 self._links.mailbox(peer, self._communicator.number).forget(number)
@@ -105,18 +105,18 @@ class CollectiveCall:
         *,
         file: int | None = None,
         timeout: float | None = -1,
-        first: Callable[[Messages], None] | None = None,
-    ) -> Messages:
-        """Sends a message to all ranks and returns the messages of all, in the order of the ranks.
+        first: Callable[[ControlMessages], None] | None = None,
+    ) -> ControlMessages:
+        """Sends a control message to all ranks; returns those of all ranks, in the order of ranks.
 
         Args:
             phase: the name of the phase, which is the same on all ranks.
-            body: the message of this rank, a value that JSON can hold.
-            file: a file descriptor that is sent with the message.
+            body: the control message of this rank, a value that JSON can hold.
+            file: a file descriptor that is sent with the control message.
             timeout: the limit of the wait in seconds; by default the timeout of the world. None
                 sets no limit, except that a wait for a rank whose process is stopped has the
                 timeout of the world.
-            first: rank 0 calls this function with all messages before any other rank returns.
+            first: rank 0 calls this function with all control messages before another rank returns.
 
         Raises RankFailedError if another rank fails, ends, or does not join the phase in time.
         """
@@ -124,7 +124,7 @@ class CollectiveCall:
         if not host:
             self._send(phase, body, file)
         received = self._await_messages(phase, self.timeout if timeout == -1 else timeout)
-        messages = [*received, Message(self._links.rank, body, file)]
+        messages = [*received, ControlMessage(self._links.rank, body, file)]
         messages.sort(key=lambda message: message.sender)
         if host and first is not None:
             first(messages)
@@ -136,8 +136,8 @@ class CollectiveCall:
         with self._links.monitor.lock:
             return next(filter(None, map(self._failure_of, self._links.peers)), None)
 
-    def messages_at(self, phase: str) -> Messages:
-        """Returns the messages of the ranks that have reached a phase before this rank."""
+    def messages_at(self, phase: str) -> ControlMessages:
+        """Returns the control messages of the ranks that have reached a phase before this rank."""
         with self._links.monitor.lock:
             mailboxes = (
                 self._links.mailbox(peer, self._communicator.number) for peer in self._links.peers
@@ -150,10 +150,10 @@ class CollectiveCall:
             self._communicator.number, self.number, phase, self.name, body, file
         )
 
-    def _await_messages(self, phase: str, timeout: float | None) -> Messages:
+    def _await_messages(self, phase: str, timeout: float | None) -> ControlMessages:
         limit = self.timeout if timeout is None else timeout
         begin = time.monotonic()
-        received: Messages = []
+        received: ControlMessages = []
         missing: list[int] = []
 
         def have_all_arrived() -> bool:
@@ -175,11 +175,12 @@ class CollectiveCall:
                 )
         return received
 
-    def _take_messages(self, phase: str) -> tuple[Messages, list[int]]:
-        """Removes and returns the messages of a phase if all have arrived.
+    def _take_messages(self, phase: str) -> tuple[ControlMessages, list[int]]:
+        """Removes and returns the control messages of a phase if all have arrived, and returns the
+        missing ranks otherwise.
 
-        Otherwise returns the missing ranks. Messages stay in their mailboxes until all have
-        arrived, so that their files are closed with the mailboxes if the call fails.
+        Control messages stay in their mailboxes until all have arrived, so that their files are
+        closed with the mailboxes if the call fails.
         """
         missing: list[int] = []
         for peer in self._links.peers:

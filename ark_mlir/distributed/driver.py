@@ -18,7 +18,7 @@ from .agreement import check_iterations, is_stale
 
 if TYPE_CHECKING:
     from ..runtime.cpu.lanes import Lanes
-    from .communicator import CollectiveCall, Messages
+    from .communicator import CollectiveCall, ControlMessages
     from .shared import Segment, SharedMemory
 
 __all__ = ["RankDriver"]
@@ -51,7 +51,7 @@ class RankDriver(CpuDriver):
     def _clear(self, kernel: Kernel, launch: Launch) -> None:
         """Waits for all ranks; rank 0 clears the shared words before any lane starts."""
 
-        def clear(messages: Messages) -> None:
+        def clear(messages: ControlMessages) -> None:
             if is_stale(messages):
                 kernel.clear()
                 # If a rank misses the answer of rank 0, the next collective call clears again.

@@ -1,7 +1,8 @@
-"""Frames: the encoding of a message between ranks as one datagram of a Unix socket.
+"""Frames: the encoding of a control message between ranks as one datagram of a Unix socket.
 
-A datagram is a header and the text of the message, JSON in UTF-8. A text that does not fit into a
-datagram is passed in an anonymous file, so that a message of any size is sent whole or not at all.
+A datagram is a header and the text of the control message, JSON in UTF-8. A text that does not fit
+into a datagram is passed in an anonymous file, so that a control message of any size is sent whole
+or not at all.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ __all__ = [
     "receive_frame",
 ]
 
-# Limit of a message's text, in bytes, which bounds the memory that a receiver needs for it.
+# Limit of a control message's text, in bytes, which bounds the memory that a receiver needs for it.
 LONGEST_TEXT = 256 << 20
 # Well below the send buffers of Linux, whose default is 208 KiB.
 _DATAGRAM = 1 << 16
@@ -45,15 +46,15 @@ _WITH_FILE = 2
 
 
 class DamagedFrameError(Exception):
-    """Raised if a received message is incomplete or malformed; its text states the reason."""
+    """Raised if a received control message is incomplete or malformed; the text has the reason."""
 
 
 class Frame:
-    """An encoded message, which can be sent to any number of ranks; the caller closes it.
+    """An encoded control message, which can be sent to any number of ranks; the caller closes it.
 
     Args:
         message: a value that JSON can hold.
-        file: a file descriptor that is sent with the message; the caller keeps owning it.
+        file: a file descriptor that is sent with the control message; the caller keeps owning it.
 
     Raises:
         UnsupportedError: the text is longer than `LONGEST_TEXT`.
@@ -64,7 +65,7 @@ class Frame:
         text = json.dumps(message).encode()
         if len(text) > LONGEST_TEXT:
             raise UnsupportedError(
-                f"a message between ranks has {len(text)} bytes; the limit is {LONGEST_TEXT}"
+                f"a control message has {len(text)} bytes; the limit is {LONGEST_TEXT}"
             )
         self._text_file: int | None = None
         flags = 0 if file is None else _WITH_FILE
@@ -76,7 +77,7 @@ class Frame:
         self._files = [each for each in (self._text_file, file) if each is not None]
 
     def send(self, link: socket.socket) -> None:
-        """Sends the message; raises the OSError of the socket if it cannot be sent."""
+        """Sends the control message; raises the OSError of the socket if it cannot be sent."""
         socket.send_fds(link, [self._packet], self._files)
 
     def close(self) -> None:
@@ -94,11 +95,11 @@ class Frame:
 
 @dataclass(frozen=True)
 class Received:
-    """A received message.
+    """A received control message.
 
     Attributes:
         message: the decoded JSON value.
-        file: a file descriptor that came with the message, which the receiver owns; or None.
+        file: a file descriptor that came with the control message, owned by the receiver; or None.
     """
 
     message: Any
@@ -106,12 +107,12 @@ class Received:
 
 
 def receive_frame(link: socket.socket) -> Received | None:
-    """Receives one message, or returns None if the other end is closed.
+    """Receives one control message, or returns None if the other end is closed.
 
-    Closes every file descriptor that came with a message which it rejects.
+    Closes every file descriptor that came with a control message which it rejects.
 
     Raises:
-        DamagedFrameError: the datagram is truncated or is not a message.
+        DamagedFrameError: the datagram is truncated or is not a control message.
         OSError: the socket cannot be read.
     """
     data, files, flags, _ = socket.recv_fds(link, _DATAGRAM, 2, socket.MSG_CMSG_CLOEXEC)
@@ -130,9 +131,9 @@ def receive_frame(link: socket.socket) -> Received | None:
 
 
 def _decode(data: bytes, files: list[int]) -> Received:
-    """Returns the message of a datagram; on success, closes the file of its text."""
+    """Returns the control message of a datagram; on success, closes the file of its text."""
     if len(data) < _HEADER.size or not data.startswith(_MAGIC):
-        raise DamagedFrameError(f"{len(data)} bytes that do not begin with a message header")
+        raise DamagedFrameError(f"{len(data)} bytes without the header of a frame")
     _, flags, length = _HEADER.unpack_from(data)
     if flags & ~(_TEXT_IN_FILE | _WITH_FILE):
         raise DamagedFrameError(f"flags {flags:#x} are unknown")
@@ -154,7 +155,7 @@ def _decode(data: bytes, files: list[int]) -> Received:
 
 
 def parse_text(text: bytes) -> Any:
-    """Returns the JSON value in a message's text.
+    """Returns the JSON value in a control message's text.
 
     Raises DamagedFrameError if the text is not JSON.
     """
@@ -165,7 +166,7 @@ def parse_text(text: bytes) -> Any:
 
 
 def parse_object(text: bytes) -> dict[str, Any]:
-    """Returns the JSON object in a message's text.
+    """Returns the JSON object in a control message's text.
 
     Raises DamagedFrameError if the text is not a JSON object.
     """
@@ -190,7 +191,7 @@ def _text_of(file: int, length: int) -> bytes:
 
 
 def close_files(files: list[int]) -> None:
-    """Closes file descriptors that came with a message."""
+    """Closes file descriptors that came with a control message."""
     for file in files:
         with contextlib.suppress(OSError):
             os.close(file)
@@ -229,7 +230,7 @@ def _no_file(data: memoryview, error: OSError) -> DeviceError:
 
 
 def contents(file: int) -> bytes:
-    """Returns the bytes of a file that came with a message."""
+    """Returns the bytes of a file that came with a control message."""
     # The ranks share the offset of the open file, so each read passes an explicit offset.
     size, blocks, done = os.fstat(file).st_size, list[bytes](), 0
     while done < size and (block := os.pread(file, size - done, done)):

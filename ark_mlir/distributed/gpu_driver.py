@@ -64,7 +64,7 @@ class GpuRankDriver(GpuDriver):
 
     def captures(self, run_stream: RunStream) -> bool:
         """See :meth:`Driver.captures`; raises InvalidUsageError if the stream is being captured,
-        since all ranks exchange messages before each launch."""
+        since all ranks exchange control messages before each launch."""
         if super().captures(run_stream):
             raise InvalidUsageError("a run of several ranks cannot be part of a CUDA graph")
         return False
@@ -80,7 +80,7 @@ class GpuRankDriver(GpuDriver):
     def launch(self, launch: Launch) -> None:
         """See :meth:`Driver.launch`: launches when all ranks have arrived."""
         if self._abandoned is not None:
-            # This rank waits before it sends its message: its abandoned kernel may still signal to
+            # This rank waits before its control message: its abandoned kernel may still signal to
             # the other ranks.
             self._await_abandoned(self._abandoned)
         launch = self._after_earlier_work(launch)
@@ -104,9 +104,9 @@ class GpuRankDriver(GpuDriver):
         """
         if not self.is_foreign(launch.run_stream):
             return launch
-        stream = self._follow(launch.run_stream)
-        self._api.call("cuEventRecord", self._ready, stream)
-        self._join(self._ready)
+        stream = self._streams.follow(launch.run_stream)
+        self._streams.record(self._streams.ready, stream)
+        self._join(self._streams.ready)
         return launch._replace(run_stream=RunStream(self.device, stream))
 
     def wait(self) -> Outcome:
@@ -194,8 +194,8 @@ class GpuRankDriver(GpuDriver):
         """Zeroes the counters and packets of this rank, and waits for the memset."""
         self._api.enter()
         self.record.forget_queued()
-        self._loaded().clear_shared(self._side)
-        self._api.await_stream(self._side)
+        self._loaded().clear_shared(self._streams.side)
+        self._api.await_stream(self._streams.side)
         self.epoch = 0
 
 

@@ -13,13 +13,13 @@ from ..runtime.ranks.rank_bundle import lanes_of_rank
 
 if TYPE_CHECKING:
     from ..bundle import Bundle
-    from .communicator import Messages
+    from .communicator import ControlMessages
 
 __all__ = ["check_facts", "choose_device", "peer_problem", "read_facts"]
 
 # Properties that must be equal at all ranks, and their names in messages.
 _EQUAL = {
-    "driver": "CUDA version of the driver", "kind": "kind of GPU",
+    "driver": "CUDA version of NVIDIA's driver", "kind": "kind of GPU",
     "engine": "engine that shares memory",
 }  # fmt: skip
 
@@ -75,7 +75,7 @@ def read_facts(api: CudaApi) -> dict[str, Any]:
     }
 
 
-def check_facts(messages: Messages, bundle: Bundle) -> None:
+def check_facts(messages: ControlMessages, bundle: Bundle) -> None:
     """Raises UnsupportedError, the same at every rank, if the ranks' GPUs cannot run together."""
     first = messages[0].body
     for message in messages:
@@ -94,7 +94,7 @@ def check_facts(messages: Messages, bundle: Bundle) -> None:
             _check_shared_gpu(uuid, ranks, messages, bundle)
 
 
-def _check_pages(messages: Messages, bundle: Bundle) -> None:
+def _check_pages(messages: ControlMessages, bundle: Bundle) -> None:
     part = bundle.manifest.arena // bundle.manifest.ranks
     page = max(message.body["page"] for message in messages)
     if part % page or (2 << 20) % page:
@@ -104,7 +104,9 @@ def _check_pages(messages: Messages, bundle: Bundle) -> None:
         )
 
 
-def _check_shared_gpu(uuid: str, ranks: list[int], messages: Messages, bundle: Bundle) -> None:
+def _check_shared_gpu(
+    uuid: str, ranks: list[int], messages: ControlMessages, bundle: Bundle
+) -> None:
     """Raises UnsupportedError unless the kernels of several processes fit on one GPU at once."""
     names = " and ".join(map(str, ranks))
     ordinal = messages[ranks[0]].body["ordinal"]
@@ -123,7 +125,7 @@ def _check_shared_gpu(uuid: str, ranks: list[int], messages: Messages, bundle: B
         )
 
 
-def peer_problem(api: CudaApi, messages: Messages, rank: int) -> str | None:
+def peer_problem(api: CudaApi, messages: ControlMessages, rank: int) -> str | None:
     """Returns the reason why the GPU of this rank cannot access the GPU of another rank.
 
     Returns None if it can access the GPUs of all ranks. A GPU that this process does not see is not

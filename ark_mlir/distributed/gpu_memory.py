@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["GpuMemory", "find_sharing", "free_kept", "share_gpu_memory"]
 
-# Errors of the driver after which no other way of sharing memory is tried.
+# Errors of NVIDIA's driver after which no other way of sharing memory is tried.
 _NOT_REFUSED = ("OUT_OF_MEMORY", "ILLEGAL_ADDRESS")
 # The alignment of memory that ranks share, in bytes.
 _PAGE = 2 << 20
@@ -44,7 +44,7 @@ class GpuMemory:
     """The GPU of one rank, and the memory of all ranks as this process maps it.
 
     Args:
-        api: the driver API of the GPU.
+        api: the API of NVIDIA's driver on the GPU.
         engine: the engine that shares memory; None shares it by file descriptors.
 
     Attributes:
@@ -148,7 +148,7 @@ class GpuMemory:
                 exported.release()
 
     def _create(self, part: int) -> tuple[ExportedPart | None, str | None]:
-        """Returns the part of this rank, or the reason why the driver refuses it."""
+        """Returns the part of this rank, or the reason why NVIDIA's driver refuses it."""
         try:
             return ExportedPart(self._api, part), None
         except DeviceError as error:
@@ -182,7 +182,7 @@ class GpuMemory:
         return files
 
     def _export(self, exported: ExportedPart) -> tuple[int | None, str | None]:
-        """Returns a file descriptor, or the reason why the driver refuses it."""
+        """Returns a file descriptor, or the reason why NVIDIA's driver refuses it."""
         try:
             return exported.export(), None
         except (DeviceError, UnsupportedError) as error:
@@ -191,7 +191,7 @@ class GpuMemory:
     def _map(
         self, exported: ExportedPart, files: Sequence[int | None], part: int
     ) -> tuple[MappedParts | None, str | None]:
-        """Returns the mapping, or the reason why the driver refuses it."""
+        """Returns the mapping, or the reason why NVIDIA's driver refuses it."""
         try:
             return MappedParts(self._api, exported, files, part), None
         except (DeviceError, UnsupportedError) as error:
@@ -386,7 +386,7 @@ def _refusal(problem: str, error: ArkError) -> str:
     """
     if any(name in error.message for name in _NOT_REFUSED):
         raise error
-    return f"this driver {problem}: {error.message}"
+    return f"NVIDIA's driver {problem}: {error.message}"
 
 
 def _refuse(first: _RefusedError, second: _RefusedError) -> UnsupportedError:

@@ -1,8 +1,8 @@
-"""The connections and messages between the processes of a world.
+"""The connections and control messages between the processes of a world.
 
 Every rank has a socket to every other rank, so that it notices at once when one of them ends. A
-rank that receives a malformed message, or whose receiver thread fails, leaves the world and tells
-the others the reason.
+rank that receives a malformed control message, or whose receiver thread fails, leaves the world and
+tells the others the reason.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from ..errors import InvalidUsageError
 from ..monitor import Monitor
 from .frames import DamagedFrameError, Frame, receive_frame
 
-__all__ = ["Links", "Message"]
+__all__ = ["ControlMessage", "Links"]
 
 _LONGEST_REASON = 4000
 _FAILED = "failed"
 _LEFT = "left"
-# Stands for the id of a communicator in the message of a rank that leaves the world.
+# Stands for the id of a communicator in the control message of a rank that leaves the world.
 _WORLD = -1
 # Errors of a socket whose other end is closed.
 _GONE = (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN)
 
 
 @dataclass(frozen=True)
-class Message:
-    """The message of one rank in one phase of a collective call."""
+class ControlMessage:
+    """The control message of one rank in one phase of a collective call."""
 
     sender: int
     body: Any
@@ -44,33 +44,35 @@ class Message:
 
 @dataclass
 class Mailbox:
-    """The unread messages of one peer in one communicator, and the progress of that peer.
+    """The unread control messages of one peer in one communicator, and the progress of that peer.
 
     Attributes:
         call: the latest collective call that the peer took part in.
         name: the name of that call.
-        messages: unread messages, by call and phase.
+        messages: unread control messages, by call and phase.
         failed: the reasons why the peer left a call early, by call.
-        left: the reason why the peer will send no more messages; None if the peer has not left.
-        first: the first call whose messages are kept.
+        left: the reason why the peer has left, and sends no more control messages; or None.
+        first: the first call whose control messages are kept.
     """
 
     call: int = 0
     name: str = ""
-    messages: dict[tuple[int, str], Message] = field(default_factory=dict[tuple[int, str], Message])
+    messages: dict[tuple[int, str], ControlMessage] = field(
+        default_factory=dict[tuple[int, str], ControlMessage]
+    )
     failed: dict[int, str] = field(default_factory=dict[int, str])
     left: str | None = None
     first: float = 0
 
-    def keep(self, call: int, phase: str, message: Message) -> None:
-        """Stores a message until it is read; drops it if its call is over."""
+    def keep(self, call: int, phase: str, message: ControlMessage) -> None:
+        """Stores a control message until it is read; drops it if its call is over."""
         self._drop((call, phase))
         self.messages[call, phase] = message
         if call < self.first:
             self._drop((call, phase))
 
     def forget(self, call: float) -> None:
-        """Drops the messages and failures of calls before `call`, also messages still to come."""
+        """Drops control messages and failures of calls before `call`, also those still to come."""
         self.first = max(self.first, call)
         for key in [key for key in self.messages if key[0] < call]:
             self._drop(key)
@@ -84,14 +86,14 @@ class Mailbox:
 
 
 class Links:
-    """The sockets of one rank to all others, and a thread that receives their messages.
+    """The sockets of one rank to all others, and a thread that receives their control messages.
 
     Args:
         rank: the index of this rank.
         sockets: connected `SOCK_SEQPACKET` sockets, by rank.
         processes: the processes by rank, for error messages: process ids, or text for processes on
             other hosts.
-        timeout: the limit for a rank to accept a message, in seconds.
+        timeout: the limit for a rank to accept a control message, in seconds.
 
     Attributes:
         shares_host: True if the ranks can send each other file descriptors of shared memory.
@@ -156,7 +158,7 @@ class Links:
     def send_to_all(
         self, communicator: int, call: int, phase: str, name: str, body: object, file: int | None
     ) -> None:
-        """Sends the message of this rank in one phase of a collective call to all others."""
+        """Sends the control message of this rank in a phase of a collective call to all others."""
         self._broadcast(
             {
                 "communicator": communicator,
@@ -176,7 +178,7 @@ class Links:
         )
 
     def leave(self, communicator: int, reason: str) -> None:
-        """Tells all others that this rank will send no more messages in a communicator."""
+        """Tells all others that this rank will send no more control messages in a communicator."""
         text = reason[:_LONGEST_REASON]
         self._broadcast({"communicator": communicator, "call": 0, "phase": _LEFT, "body": text})
 
@@ -205,18 +207,18 @@ class Links:
                 try:
                     self._send(peer, frame)
                 except TimeoutError:
-                    self._give_up(peer, "accepts no messages")
+                    self._give_up(peer, "accepts no control messages")
                 except OSError as error:
-                    # The receiver notices the end of a rank after it has read its last messages.
+                    # The receiver notices the end of a rank after the last control messages.
                     if error.errno not in _GONE:
-                        self._give_up(peer, f"cannot be sent a message: {error.strerror}")
+                        self._give_up(peer, f"cannot be sent a control message: {error.strerror}")
 
     def _send(self, peer: int, frame: Frame) -> None:
-        """Sends one message; raises the OSError of the socket if it cannot be sent."""
+        """Sends one control message; raises the OSError of the socket if it cannot be sent."""
         frame.send(self._sockets[peer])
 
     def _give_up(self, peer: int, reason: str) -> None:
-        """Ends the connection to a rank that could not be sent a message."""
+        """Ends the connection to a rank that could not be sent a control message."""
         self._depart(peer, f"{self.name(peer)} {reason}")
         with contextlib.suppress(OSError):
             self._sockets[peer].shutdown(socket.SHUT_RDWR)
@@ -224,7 +226,7 @@ class Links:
     # -- receiving ---------------------------------------------------------------------------
 
     def _receive(self) -> None:
-        """Receives messages in a thread.
+        """Receives control messages in a thread.
 
         If the thread fails, the rank leaves the world, so that no other rank waits for it.
         """
@@ -233,7 +235,7 @@ class Links:
         except DamagedFrameError as error:
             self._break_off(str(error))
         except BaseException as error:
-            self._break_off(f"rank {self.rank} can receive no more messages: {error!r}")
+            self._break_off(f"rank {self.rank} can receive no more control messages: {error!r}")
 
     def _break_off(self, reason: str) -> None:
         for peer in self.peers:
@@ -256,17 +258,19 @@ class Links:
                         selector.unregister(key.fileobj)
 
     def _receive_from(self, peer: int) -> bool:
-        """Receives one message of a peer; returns False if the peer will send no more messages."""
+        """Receives one control message of a peer; returns False if no more can come."""
         try:
             received = receive_frame(self._sockets[peer])
         except DamagedFrameError as error:
             raise DamagedFrameError(
-                f"{self.name(peer)} sent a malformed message: {error}"
+                f"{self.name(peer)} sent a malformed control message: {error}"
             ) from None
         except ConnectionResetError:
-            return True  # the peer ended without reading all messages; it may have sent some itself
+            return True  # the peer ended before it had read all, and may have sent some itself
         except OSError as error:
-            self._depart(peer, f"no message of {self.name(peer)} can be read: {error.strerror}")
+            self._depart(
+                peer, f"no control message of {self.name(peer)} can be read: {error.strerror}"
+            )
             return False
         if received is None:
             self._depart(peer, f"{self.name(peer)} has ended")
@@ -274,7 +278,9 @@ class Links:
         if not _is_message(received.message, received.file):
             if received.file is not None:
                 os.close(received.file)
-            raise DamagedFrameError(f"{self.name(peer)} sent a malformed message: fields are wrong")
+            raise DamagedFrameError(
+                f"{self.name(peer)} sent a malformed control message: fields are wrong"
+            )
         self._deliver(peer, received.message, received.file)
         return True
 
@@ -296,12 +302,12 @@ class Links:
                 mailbox.failed[call] = message["body"]
             else:
                 mailbox.call, mailbox.name = call, message["name"]
-                mailbox.keep(call, phase, Message(peer, message["body"], file))
+                mailbox.keep(call, phase, ControlMessage(peer, message["body"], file))
             self.monitor.notify_all()
 
 
 def _is_message(value: object, file: int | None) -> bool:
-    """Returns True if a value has the fields of a message that `Links` sends."""
+    """Returns True if a value has the fields of a control message that `Links` sends."""
     if not isinstance(value, dict):
         return False
     fields = cast("dict[object, object]", value)

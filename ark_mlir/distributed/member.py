@@ -115,8 +115,8 @@ class Member:
         memory = self._share_memory(call, joined, devices)
         communicator = Communicator(self._links, call.number, self.timeout)
         if isinstance(memory, GpuMemory):
-            # The world has the id 0, and programs have positive ids. In a message, -1 means that a
-            # rank leaves the world.
+            # The world has the id 0, and programs have positive ids. In a control message, -1 means
+            # that a rank leaves the world.
             memory.keep_until_left(Communicator(self._links, -1 - call.number, self.timeout))
         executable = RankExecutable(joined, self.rank, communicator, memory)
         self._executables.add(executable)

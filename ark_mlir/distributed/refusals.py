@@ -1,4 +1,4 @@
-"""Messages of rank 0 to ranks that connect, with the error for which rank 0 cannot continue."""
+"""Control messages of rank 0 to ranks that connect, with the error that stops rank 0."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ __all__ = ["name_ranks", "raise_refusal", "refusal"]
 
 
 def refusal(error: BaseException) -> dict[str, object]:
-    """Returns the message with an error of rank 0."""
+    """Returns the control message with an error of rank 0."""
     text = str(error) if isinstance(error, ArkError) else f"rank 0 failed: {error!r}"
     return {"problem": text, "usage": isinstance(error, InvalidUsageError)}
 
 
 def raise_refusal(message: Mapping[str, Any], rank: int) -> None:
-    """Raises the error in a message of rank 0; does nothing if the message contains no error.
+    """Raises the error in a control message of rank 0; does nothing if there is no error.
 
     `rank` is the rank of this process. Raises InvalidUsageError if rank 0 has raised
     InvalidUsageError, else RankFailedError.

@@ -31,12 +31,13 @@ from .refusals import name_ranks, raise_refusal, refusal
 
 __all__ = ["connect_ranks"]
 
-# The version of the protocol. Increase it whenever the messages between ranks change. The form of
-# the greeting must not change, so that ranks of different versions can report the difference.
+# The version of the protocol. Increase it whenever the control messages between ranks change. The
+# form of the greeting must not change, so that ranks of different versions can report the
+# difference.
 _PROTOCOL = 4
 _DATAGRAM = 1 << 16
 _RETRY_SECONDS = 0.01
-# The most file descriptors that Linux passes with one message (SCM_MAX_FD).
+# The most file descriptors that Linux passes with one control message (SCM_MAX_FD).
 _MOST_FILES = 253
 # Each rank receives a socket to every other rank except rank 0, to which it is connected.
 _MOST_RANKS = _MOST_FILES + 2
@@ -84,7 +85,7 @@ def _credentials(link: socket.socket) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class _Greeting:
-    """The first message of a process that is a rank."""
+    """The first control message of a rank."""
 
     protocol: int
     rank: int
@@ -92,7 +93,7 @@ class _Greeting:
 
     @staticmethod
     def read(message: dict[str, Any]) -> _Greeting:
-        """Returns the greeting in a message; raises DamagedFrameError if it is not a greeting."""
+        """Returns the greeting in a control message; raises DamagedFrameError if there is none."""
         numbers = [message.get(name) for name in ("protocol", "rank", "size")]
         if not all(type(number) is int for number in numbers):
             raise DamagedFrameError("a greeting without protocol, rank and size")
@@ -212,11 +213,11 @@ class _RankZero:
         self._links[greeting.rank] = link
         self._processes[greeting.rank] = process
         for each in self._links.values():
-            # These messages are progress reports: a rank whose queue is full misses them.
+            # These control messages are progress reports: a rank whose queue is full misses them.
             _send(each, {"missing": self._missing})
 
     def _lose(self, link: socket.socket) -> None:
-        """Raises RankFailedError for a rank that ended, or sent a message, before all had joined.
+        """Raises RankFailedError for a rank that ended or sent something before all had joined.
 
         A rank sends nothing between its greeting and the answer of rank 0.
         """
@@ -225,7 +226,7 @@ class _RankZero:
             ended = _receive(link, files=0) is None
         except (DamagedFrameError, OSError):
             ended = False
-        event = "ended" if ended else "sent a malformed message"
+        event = "ended" if ended else "sent a malformed control message"
         raise RankFailedError(
             f"rank {rank} (process {self._processes[rank]}) {event} before all had joined"
         )
@@ -279,7 +280,7 @@ class _RankZero:
             pass  # all ranks notice its end by their sockets to it
         except TimeoutError:
             raise RankFailedError(
-                f"rank {rank} (process {self._processes[rank]}) accepts no messages"
+                f"rank {rank} (process {self._processes[rank]}) accepts no control messages"
             ) from None
 
     def _report_failure(self, error: BaseException) -> None:
@@ -310,7 +311,7 @@ def _await_introduction(
     """Returns the process ids of all ranks, and the sockets to all except rank 0 and this one."""
     missing: list[int] = []
     while True:
-        # One second more than rank 0 waits, so that its message with the missing ranks arrives.
+        # One second more than rank 0 waits, so that its list of the missing ranks arrives.
         link.settimeout(max(0.001, deadline + 1 - time.monotonic()))
         try:
             received = _receive(link, _MOST_FILES)
@@ -320,7 +321,7 @@ def _await_introduction(
                 f"{timeout:g} s (job: {identity.job})"
             ) from None
         except (DamagedFrameError, OSError) as error:
-            raise RankFailedError(f"rank 0 sent a malformed message: {error}") from None
+            raise RankFailedError(f"rank 0 sent a malformed control message: {error}") from None
         if received is None:
             raise RankFailedError("rank 0 ended before all had joined")
         message, files = received
@@ -329,7 +330,7 @@ def _await_introduction(
         close_files(files)
         raise_refusal(message, identity.rank)
         if "missing" not in message:
-            raise RankFailedError("rank 0 sent a malformed message")
+            raise RankFailedError("rank 0 sent a malformed control message")
         missing = message["missing"]
 
 
@@ -362,7 +363,7 @@ def _connect(identity: Identity, timeout: float, deadline: float) -> socket.sock
 
 
 def _send(link: socket.socket, message: object) -> None:
-    """Sends a message whose loss does no harm; ignores errors of the socket."""
+    """Sends a control message whose loss does no harm; ignores errors of the socket."""
     with contextlib.suppress(OSError):
         _send_or_raise(link, message, [])
 
@@ -372,14 +373,15 @@ def _send_or_raise(link: socket.socket, message: object, ends: list[socket.socke
 
 
 def _receive(link: socket.socket, files: int) -> tuple[dict[str, Any], list[int]] | None:
-    """Returns a message and the files that came with it, or None if the other end is closed.
+    """Returns a control message and its files, or None if the other end is closed.
 
     Args:
         link: the socket.
-        files: the largest number of files that may come with the message.
+        files: the largest number of files that may come with the control message.
 
     Raises:
-        DamagedFrameError: the message is not a JSON object, or has more files, which are closed.
+        DamagedFrameError: the control message is not a JSON object, or has more files. The files
+            are closed.
         OSError: the socket cannot be read.
     """
     try:

@@ -25,6 +25,7 @@ from .locations import to_location, user_frames
 from .shapes import as_int, as_name, invalid
 
 if TYPE_CHECKING:
+    from ..bundle import Origin
     from .module import Module
     from .tensor import Tensor
 
@@ -128,6 +129,8 @@ class Program:
     def __init__(self, name: str, rank: int | None = None, world_size: int | None = None) -> None:
         self.name = as_name(name, "a program's name")
         self.rank, self.world_size = _as_world(rank, world_size)
+        # The model folder that the program is built from; a bundle has a record of it.
+        self.origin: Origin | None = None
         self._status = "new"
         self._token: Token[Program | None] | None = None
         self._arguments: list[Argument] = []

@@ -344,7 +344,22 @@ class Tensor:
         name = str(function.__name__).strip("_")
         raise invalid(_refused(f"torch.{name}", _TORCH_FUNCTIONS.get(name, name)))
 
-    if not TYPE_CHECKING:  # with __getattr__, a type checker would accept every misspelt name
+    if not TYPE_CHECKING:  # with these methods, a type checker would accept wrong programs
+
+        def __mod__(self, other: object) -> NoReturn:
+            raise invalid("there is no operator %; use x - ark.floor(x / y) * y", "ark.Tensor")
+
+        def __floordiv__(self, other: object) -> NoReturn:
+            raise invalid("there is no operator //; use ark.floor(x / y)", "ark.Tensor")
+
+        __rmod__, __rfloordiv__ = __mod__, __floordiv__
+
+        def __setitem__(self, index: object, value: object) -> NoReturn:
+            raise invalid(
+                "a tensor is a value, to which nothing can be assigned; use ark.where or "
+                "ark.concat, or ark.update for a state",
+                "ark.Tensor",
+            )
 
         def __getattr__(self, name: str) -> NoReturn:
             op = _ATTRIBUTES.get(name, name)

@@ -1,8 +1,8 @@
 """The server: OpenAI's endpoints as an application of FastAPI.
 
 The server converts requests to jobs of the worker, and results to responses. Sequences run one
-after another. A request gets status 429 if the queue is full. A request ends if its client
-disconnects.
+after another. A request gets status 429 if the queue is full, and 503 if the server shuts down. A
+request ends if its client disconnects.
 """
 
 # FastAPI is optional, and has no types here.
@@ -28,7 +28,7 @@ from ..errors import ArkError, InvalidUsageError, UnsupportedError
 from ..json_checks import Document, parse_json
 from ..text import GrowingText
 from .requests import read_choice, read_input, read_messages, read_prompt, refuse_unknown
-from .worker import Job, Worker
+from .worker import Job, StoppedError, Worker
 
 __all__ = ["make_app"]
 
@@ -91,7 +91,7 @@ def make_app(model: Any, name: str, queue: int = 64) -> Any:
     app: Any = fastapi.FastAPI(title="ark", lifespan=lifespan)
 
     async def on_error(_: Any, error: ApiError) -> Any:
-        headers = {"Retry-After": "1"} if error.status == 429 else None
+        headers = {"Retry-After": "1"} if error.status in (429, 503) else None
         return responses.JSONResponse(error.body(), error.status, headers)
 
     app.add_exception_handler(ApiError, on_error)
@@ -223,7 +223,11 @@ class Server:
 
     def _submit(self, work: Any) -> Job:
         job = Job(work)
-        if not self.worker.submit(job):
+        try:
+            accepted = self.worker.submit(job)
+        except StoppedError as error:
+            raise as_error(error) from None
+        if not accepted:
             raise ApiError(429, "too many requests wait; try again", "rate_limit_error")
         return job
 
@@ -241,6 +245,8 @@ def as_api_errors() -> Generator[None]:
 
 def as_error(error: Exception) -> ApiError:
     """Returns the response of an exception in the worker."""
+    if isinstance(error, StoppedError):
+        return ApiError(503, f"{error}; try again", "server_error")
     status = 400 if isinstance(error, InvalidUsageError) else 500
     kind = "invalid_request_error" if status == 400 else "server_error"
     return ApiError(status, getattr(error, "message", None) or str(error), kind)

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import queue
 import threading
+from collections import deque
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator
 from typing import Any
 
-__all__ = ["Job", "Worker"]
+__all__ = ["Job", "StoppedError", "Worker"]
 
 _END = object()
+
+
+class StoppedError(Exception):
+    """The worker has stopped."""
+
+    def __init__(self) -> None:
+        super().__init__("the server shuts down")
 
 
 class Job:
@@ -32,6 +39,11 @@ class Job:
     def cancel(self) -> None:
         """Ends the work after its current result; a job that has not begun is skipped."""
         self._cancelled.set()
+
+    @property
+    def cancelled(self) -> bool:
+        """True after :meth:`cancel`."""
+        return self._cancelled.is_set()
 
     async def results(self) -> AsyncGenerator[Any]:
         """Yields the results; raises the exception that ended the work.
@@ -80,44 +92,66 @@ class Worker:
     """A thread with a bounded queue of jobs.
 
     Args:
-        limit: maximum number of jobs that wait.
+        limit: maximum number of jobs that wait. A job that was cancelled does not count.
     """
 
     def __init__(self, limit: int) -> None:
-        self._jobs: queue.Queue[Job | None] = queue.Queue(limit)
+        self._limit = limit
+        self._waiting: deque[Job] = deque()
+        self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._run, name="ark-serve", daemon=True)
         self._closed = False
         self._current: Job | None = None
+
+    @property
+    def waiting(self) -> int:
+        """The number of jobs that wait."""
+        with self._changed:
+            return sum(not job.cancelled for job in self._waiting)
 
     def start(self) -> None:
         """Starts the thread."""
         self._thread.start()
 
     def submit(self, job: Job) -> bool:
-        """Queues a job; returns False if the queue is full or the worker has stopped."""
-        if self._closed:
-            return False
-        try:
-            self._jobs.put_nowait(job)
-        except queue.Full:
-            return False
+        """Queues a job; returns False if the queue is full.
+
+        Raises StoppedError if the worker has stopped.
+        """
+        with self._changed:
+            if self._closed:
+                raise StoppedError
+            if len(self._waiting) >= self._limit:
+                # Clients that have disconnected must not keep others out.
+                self._waiting = deque(each for each in self._waiting if not each.cancelled)
+            if len(self._waiting) >= self._limit:
+                return False
+            self._waiting.append(job)
+            self._changed.notify()
         return True
 
     def stop(self) -> None:
         """Cancels the current job, fails the waiting jobs, and ends the thread."""
-        self._closed = True
-        if (current := self._current) is not None:
-            current.cancel()
-        with contextlib.suppress(queue.Empty):
-            while True:
-                job = self._jobs.get_nowait()
-                if job is not None:
-                    job.fail(RuntimeError("the server shuts down"))
-        self._jobs.put(None)
+        with self._changed:
+            self._closed = True
+            if self._current is not None:
+                self._current.cancel()
+            for job in self._waiting:
+                job.fail(StoppedError())
+            self._waiting.clear()
+            self._changed.notify()
         self._thread.join()
 
     def _run(self) -> None:
-        while (job := self._jobs.get()) is not None:
-            self._current = job
+        while (job := self._next()) is not None:
             job.run()
+
+    def _next(self) -> Job | None:
+        """Waits for a job and makes it the current one; returns None after :meth:`stop`."""
+        with self._changed:
             self._current = None
+            self._changed.wait_for(lambda: self._closed or self._waiting)
+            if self._closed:
+                return None
+            self._current = self._waiting.popleft()
+            return self._current

@@ -12,6 +12,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import inspect
+import itertools
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypedDict, overload
@@ -24,7 +25,9 @@ from .config import read_config
 from .embedding import EmbeddingModel
 from .generation import GenerativeModel
 from .model import Model
+from .origins import describe_folder
 from .requests import Choice
+from .weights import read_weights
 
 if TYPE_CHECKING:
     from ..typing import DTypeLike, Path, Pooling
@@ -86,6 +89,7 @@ class DecoderOptions(TypedDict, total=False):
 
     max_length: int
     chunk: int
+    batch: int
     dtype: DTypeLike | None
     sampling: bool
     tensor_parallel: int
@@ -96,7 +100,11 @@ class DecoderOptions(TypedDict, total=False):
 # cannot express that the second and third overload need at least one option.
 @overload
 def load(  # pyright: ignore[reportOverlappingOverload]
-    folder: Path, *, ignore: str | Collection[str] = (), dtype: DTypeLike = ...
+    folder: Path,
+    *,
+    ignore: str | Collection[str] = (),
+    batch: int = ...,
+    dtype: DTypeLike = ...,
 ) -> EmbeddingModel | GenerativeModel: ...
 @overload
 def load(
@@ -116,7 +124,7 @@ def load(
         ignore: names of entries of ``config.json`` to ignore: a list, or a text with commas. An
             unknown entry that is not ignored is an error, since it may change the model.
         options: options of the model type; see ``ark.models.encoder.load`` (batch, length, dtype,
-            pooling, normalize) and ``ark.models.decoder.load`` (max_length, chunk, dtype,
+            pooling, normalize) and ``ark.models.decoder.load`` (max_length, chunk, batch, dtype,
             sampling, tensor_parallel, sequence_parallel).
 
     Returns an :class:`EmbeddingModel` for encoders, a :class:`GenerativeModel` for decoders. A type
@@ -145,7 +153,11 @@ def load(
             f"models of type {kind} have no option {', '.join(unknown)}; options are "
             f"{', '.join(known)}"
         )
-    return loader(folder, config, **options)
+    model = loader(folder, config, **options)
+    origin = describe_folder(folder, config, read_weights(folder))
+    for program in (*model.programs.values(), *itertools.chain(*model.ranks.values())):
+        program.origin = origin
+    return model
 
 
 def _unknown(kind: str, known: Collection[str]) -> str:

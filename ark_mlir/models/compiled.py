@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import InvalidUsageError
+from ..dtypes import fp32
+from ..errors import InvalidUsageError, UnsupportedError
 from ..paths import as_path
 from ..runtime import Executable, load
 from .config import Config, read_config
 from .embedding import EmbeddingModel, EmbeddingSizes
-from .generation import GenerativeModel, Sizes, read_ends
-from .weights import Arrays, assign, read_weights, spellings
+from .expert_weights import stack_experts
+from .generation import GenerativeModel
+from .generation_config import Sizes, read_ends
+from .origins import check_origin, describe_folder
+from .quantization import read_quantization
+from .weights import Arrays, assign, read_weights, spellings, text_tensors
 
 if TYPE_CHECKING:
     from ..typing import Path as PathLike
@@ -35,8 +39,9 @@ def load_compiled(
         devices: numbers of the GPUs to run on, as for ``ark.load``.
 
     Returns a compiled model, which cannot be interpreted or compiled again.
-    Raises BundleError if a bundle is missing or invalid, and InvalidUsageError if the folder or its
-    tensors do not fit the bundle.
+    The weights of experts are read with the compiler's modules. Raises UnsupportedError without
+    these, BundleError if a bundle is missing or invalid, or was compiled from another model
+    (:mod:`ark_mlir.models.origins`), and InvalidUsageError if the folder is invalid.
 
     Example:
         >>> model = ark.models.load(folder, batch=2, length=12).compile("cpu")
@@ -44,30 +49,42 @@ def load_compiled(
         >>> ark.models.load_compiled(folder, "e.arkbin").embed([[2, 3, 5]]).shape
         (1, 16)
     """
-    config = read_config(folder)
+    config, tensors = read_config(folder), read_weights(folder)
     path = as_path(bundle, "the bundle")
     parts = {name: path.with_suffix(f".{name}{path.suffix}") for name in _PARTS}
     if not path.exists() and any(part.exists() for part in parts.values()):
-        return _decoder(folder, config, parts, devices)
-    return _encoder(folder, config, path, devices)
+        loaded = {name: load(part, devices=devices) for name, part in parts.items()}
+    else:
+        loaded = {"embed": load(path, devices=devices)}
+    origin = describe_folder(folder, config, tensors)
+    build = _decoder if "decode" in loaded else _encoder
+    for executable in loaded.values():
+        check_origin(executable.bundle, origin, os.fspath(folder))
+    return build(folder, config, tensors, loaded)
 
 
 def _decoder(
-    folder: PathLike, config: Config, paths: dict[str, Path], devices: Sequence[int] | None
+    folder: PathLike, config: Config, tensors: Arrays, parts: dict[str, Executable]
 ) -> GenerativeModel:
-    parts = {name: load(path, devices=devices) for name, path in paths.items()}
     prefill, decode = (parts[name] for name in _PARTS)
     states, inputs = _shapes(decode, "states"), _shapes(prefill, "inputs")
     outputs = _shapes(decode, "outputs")
-    if "tokens" not in states or "ids" not in inputs or "logits" not in outputs:
+    rows = inputs["ids"][0] if "ids" in inputs else 0
+    if "tokens" not in states or not rows or "logits" not in outputs:
         raise InvalidUsageError(
             "is not the program of a decoder, which `ark compile FOLDER` writes",
-            location=str(paths["decode"]),
+            location=decode.bundle.where,
         )
     vocabulary, length = outputs["logits"][-1], states["tokens"][-1]
-    sizes = Sizes(vocabulary, length, length, inputs["ids"][-1], "temperature" in inputs)
+    if rows > 1 and "padding" not in inputs:
+        raise InvalidUsageError(
+            f"has {rows} rows without padding, which only programs of build_decode have: compile "
+            "the folder with --set batch",
+            location=decode.bundle.where,
+        )
+    sizes = Sizes(vocabulary, length, length, inputs["ids"][-1], "temperature" in inputs, rows)
     ends = read_ends(folder, config, vocabulary)
-    arrays = _arrays(prefill, folder)
+    arrays = _arrays(prefill, _plain_tensors(prefill, config, tensors), folder)
     prefill.bind(arrays)
     decode.share_states(prefill, parameters=True)
     model = GenerativeModel(os.fspath(folder), {}, arrays, sizes, ends)
@@ -76,21 +93,21 @@ def _decoder(
 
 
 def _encoder(
-    folder: PathLike, config: Config, path: Path, devices: Sequence[int] | None
+    folder: PathLike, config: Config, tensors: Arrays, parts: dict[str, Executable]
 ) -> EmbeddingModel:
-    executable = load(path, devices=devices)
+    executable = parts["embed"]
     inputs, outputs = _shapes(executable, "inputs"), _shapes(executable, "outputs")
     if "ids" not in inputs or "embedding" not in outputs:
         raise InvalidUsageError(
             "is not the program of an encoder, which `ark compile FOLDER` writes",
-            location=str(path),
+            location=executable.bundle.where,
         )
     types = config.count("type_vocab_size", 2) if "types" in inputs else 1
     batch, length = inputs["ids"]
     sizes = EmbeddingSizes(
         config.count("vocab_size"), types, batch, length, outputs["embedding"][1:], tuple(inputs)
     )
-    arrays = _arrays(executable, folder)
+    arrays = _arrays(executable, tensors, folder)
     executable.bind(arrays)
     model = EmbeddingModel(os.fspath(folder), {}, arrays, sizes)
     model.executables["embed"] = executable
@@ -102,9 +119,37 @@ def _shapes(executable: Executable, kind: str) -> dict[str, tuple[int, ...]]:
     return {buffer.name: tuple(buffer.shape) for buffer in buffers}
 
 
-def _arrays(executable: Executable, folder: PathLike) -> Arrays:
+def _plain_tensors(executable: Executable, config: Config, tensors: Arrays) -> Arrays:
+    """Returns the tensors of a decoder's files, dequantized, with those of experts stacked."""
+    # All parameters of a decoder have one dtype.
+    element = next((buffer.dtype for buffer in executable.parameters), fp32)
+    where = os.path.dirname(config.path)
+    plain = read_quantization(config)(text_tensors(tensors), element, where)
+    if all(".experts." not in buffer.name for buffer in executable.parameters):
+        return plain
+    return _stacked(config, plain, where)
+
+
+def _stacked(config: Config, tensors: Arrays, where: str) -> Arrays:
+    """Returns the tensors with one array for each projection of all experts.
+
+    Raises UnsupportedError without the compiler: the table of decoders needs its modules.
+    """
+    try:
+        from .decoder_reader import read_decoder, read_text
+    except ImportError:
+        raise UnsupportedError(
+            "reading the weights of experts needs the compiler, which is not installed here",
+            location=where,
+        ) from None
+    sizes = read_decoder(read_text(config))
+    if sizes.experts is None:
+        return tensors
+    return stack_experts(sizes.experts, sizes.layers, tensors, where)
+
+
+def _arrays(executable: Executable, tensors: Arrays, folder: PathLike) -> Arrays:
     """Returns the arrays of the parameters, from the folder's tensors."""
-    tensors = read_weights(folder)
     parameters = {buffer.name: buffer for buffer in executable.parameters}
     return assign(parameters, tensors, os.fspath(folder), _names(tensors))
 

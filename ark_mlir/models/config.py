@@ -170,6 +170,23 @@ class Config:
                 f"{known}"
             )
 
+    def relevant(self) -> dict[str, Any]:
+        """Returns the entries that may change the results of the model, by name.
+
+        Entries of the text part (``text_config``) are filtered, too. Null counts as no entry.
+        """
+        kept = {
+            key: value
+            for key, value in self.entries.items()
+            if value is not None
+            and key.isprintable()
+            and not key.startswith("_")
+            and (key not in _HARMLESS or key == "model_type")
+        }
+        if isinstance(kept.get("text_config"), dict):
+            kept["text_config"] = Config(self.node["text_config"]).relevant()
+        return kept
+
     def skip(self, key: str) -> None:
         """Accepts any value of an entry."""
         self._read.add(key)

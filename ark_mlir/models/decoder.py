@@ -16,15 +16,17 @@ from numpy.typing import NDArray
 from .. import frontend as ark
 from ..dtypes import bf16, fp16, fp32, from_numpy, int32
 from ..errors import InvalidUsageError, UnsupportedError
-from ..frontend import Program
+from ..frontend import Program, Tensor
 from ..runtime.ranks.membership import current
 from .config import Config, as_count, as_float_dtype
 from .decoder_config import DecoderConfig, divide
 from .decoder_graph import DecoderGraph
+from .decoder_reader import read_decoder, read_text
 from .decoder_states import DecoderStates
 from .expert_weights import stack_experts
-from .families import FAMILIES, read_decoder, read_text
-from .generation import GenerativeModel, Sizes, read_ends
+from .families import FAMILIES
+from .generation import GenerativeModel
+from .generation_config import Sizes, read_ends
 from .quantization import read_quantization
 from .rope import Rope, RopeScaling
 from .weights import (
@@ -67,6 +69,7 @@ def build_decode(
     max_length: int = 2048,
     dtype: DTypeLike = bf16,
     sampling: bool = False,
+    padded: bool = False,
 ) -> Program:
     """Builds the program that reads one token of each sequence and computes the next.
 
@@ -76,7 +79,11 @@ def build_decode(
     when all sequences have ended. Outputs: ``logits`` fp32 ``[batch, vocabulary]`` and ``token``
     int32 ``[batch]``, the most probable token, or with `sampling` the one that :func:`draw`
     samples. Parameters have the names of Hugging Face; their arrays are not needed to build.
-    Raises InvalidUsageError if `max_length` exceeds the model's positions.
+
+    All sequences end at one position. With `padded`, they may have unequal lengths: the input
+    ``padding`` int32 ``[batch]`` is the number of positions before the first token of each
+    sequence, which no token attends to. Raises InvalidUsageError if `max_length` exceeds the
+    model's positions.
 
     Example:
         >>> sizes = DecoderConfig(vocabulary=100, hidden=64, layers=2, heads=4, kv_heads=2, head=16,
@@ -87,7 +94,10 @@ def build_decode(
     _check_length(config, max_length)
     with config.shard.program("decode") as program:
         shared = DecoderStates.declare(batch, max_length)
-        graph = DecoderGraph(config, batch, 1, max_length, as_float_dtype(dtype), shared.position)
+        graph = DecoderGraph(
+            config, batch, 1, max_length, as_float_dtype(dtype), shared.position,
+            padding=_padding(batch, padded),
+        )  # fmt: skip
         token = graph.next_token(graph.hidden(shared.token), None, shared.position, sampling)
         shared.advance(token, shared.position, first=False)
     return program
@@ -101,6 +111,7 @@ def build_prefill(
     max_length: int = 2048,
     dtype: DTypeLike = bf16,
     sampling: bool = False,
+    padded: bool = False,
     sequence_parallel: bool = False,
 ) -> Program:
     """Builds the program that reads `chunk` tokens of a prompt at once.
@@ -129,13 +140,18 @@ def build_prefill(
         begin = ark.scalar("begin", int32, max=max_length - chunk)
         shared = DecoderStates.declare(batch, max_length)
         graph = DecoderGraph(
-            config, batch, chunk, max_length, as_float_dtype(dtype), begin, sequence_parallel
-        )
+            config, batch, chunk, max_length, as_float_dtype(dtype), begin, sequence_parallel,
+            _padding(batch, padded),
+        )  # fmt: skip
         last = ark.scalar("last", int32, max=chunk - 1) if chunk > 1 else None
         position = begin if last is None else ark.add(begin, last, name="at")
         token = graph.next_token(graph.hidden(ids), last, position, sampling)
         shared.advance(token, position, first=True)
     return program
+
+
+def _padding(batch: int, padded: bool) -> Tensor | None:
+    return ark.input("padding", (batch,), int32) if padded else None
 
 
 def _check_length(config: DecoderConfig, max_length: int) -> None:
@@ -151,6 +167,7 @@ def load(
     *,
     max_length: int = 512,
     chunk: int = 32,
+    batch: int = 1,
     dtype: DTypeLike | None = None,
     sampling: bool = False,
     tensor_parallel: int = 1,
@@ -161,6 +178,7 @@ def load(
     Args:
         max_length: maximum number of tokens of a sequence, limited by the model's positions.
         chunk: number of tokens of a prompt per run of ``prefill``.
+        batch: number of prompts that run at once, as rows of both programs.
         dtype: dtype of parameters and hidden states; by default that of the configuration, or else
             of the table of embeddings.
         sampling: True if ``generate`` can sample tokens.
@@ -197,7 +215,11 @@ def load(
     check_shapes(sizes.shapes(), tensors, os.fspath(folder), spellings)
     element = as_float_dtype(dtype or _read_dtype(config, sizes, tensors))
     limit = min(as_count(max_length, "max_length"), sizes.positions)
-    common: dict[str, Any] = {"max_length": limit, "dtype": element, "sampling": bool(sampling)}
+    rows = as_count(batch, "batch")
+    common: dict[str, Any] = {
+        "batch": rows, "max_length": limit, "dtype": element, "sampling": bool(sampling),
+        "padded": rows > 1,
+    }  # fmt: skip
     part = min(as_count(chunk, "chunk"), limit)
 
     def build(sizes: DecoderConfig) -> dict[str, Program]:
@@ -216,7 +238,7 @@ def load(
         os.fspath(folder),
         programs,
         weights,
-        Sizes(sizes.vocabulary, sizes.positions, limit, part, bool(sampling)),
+        Sizes(sizes.vocabulary, sizes.positions, limit, part, bool(sampling), rows),
         read_ends(folder, config, sizes.vocabulary),
     )
     if ranks > 1:

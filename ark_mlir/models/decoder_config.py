@@ -1,4 +1,4 @@
-"""The sizes and features of a decoder, which :mod:`.families` reads from a ``config.json``."""
+"""The sizes and features of a decoder, which :mod:`.decoder_reader` reads from ``config.json``."""
 
 from __future__ import annotations
 

@@ -40,6 +40,8 @@ class DecoderGraph:
         dtype: dtype of parameters and hidden states.
         position: the position of the first token of the run.
         sequence: True if the ranks divide the tokens between products.
+        padding: the number of positions of the caches before the first token of each sequence,
+            int32 ``[batch]``, or None for none. Sequences of unequal lengths end at one position.
     """
 
     config: DecoderConfig
@@ -49,6 +51,7 @@ class DecoderGraph:
     dtype: DType
     position: Tensor
     sequence: bool = False
+    padding: Tensor | None = None
 
     # -- tensors that several layers share ---------------------------------------------------------
 
@@ -69,6 +72,25 @@ class DecoderGraph:
         return ark.add(ark.arange(self.tokens), self.position, name="positions")
 
     @cached_property
+    def own_positions(self) -> Tensor:
+        """Returns the positions of this run's tokens in their sequences: ``[tokens]``, or with
+        padding ``[batch, tokens]``, where padding has position 0."""
+        if self.padding is None:
+            return self.positions
+        first = ark.reshape(self.padding, (self.batch, 1))
+        return ark.maximum(
+            ark.sub(self.positions, first, name="own_positions"), 0, name="own_positions"
+        )
+
+    @cached_property
+    def present(self) -> Tensor | None:
+        """Returns the mask of keys that are not padding, ``[batch, 1, 1, max_length]``."""
+        if self.padding is None:
+            return None
+        first = ark.reshape(self.padding, (self.batch, 1, 1, 1))
+        return ark.greater_equal(ark.arange(self.max_length), first, name="present")
+
+    @cached_property
     def distances(self) -> Tensor:
         """Returns the distances of keys before queries, ``[tokens, max_length]``."""
         queries = ark.reshape(self.positions, (self.tokens, 1))
@@ -86,8 +108,8 @@ class DecoderGraph:
 
     @cached_property
     def rotations(self) -> dict[Rope, tuple[Tensor, Tensor]]:
-        """Returns cosines and sines of this run's positions, ``[tokens, size / 2]``, for all
-        rotary positions that the layers have.
+        """Returns cosines and sines of this run's positions, for all rotary positions that the
+        layers have: ``[tokens, size / 2]``, or with padding ``[batch, 1, tokens, size / 2]``.
 
         The tables of cosines and sines are constants, since the files of weights do not have them.
         """
@@ -96,12 +118,12 @@ class DecoderGraph:
         return {rope: self._rotation(rope) for rope in ropes if rope is not None}
 
     def _rotation(self, rope: Rope) -> tuple[Tensor, Tensor]:
-        positions, tables = self.positions, rope.tables(self.max_length)
+        tables = rope.tables(self.max_length)
         cos, sin = (
-            ark.gather(ark.constant(table, self.dtype), positions, 0, name=f"rope.{part}")
+            ark.gather(ark.constant(table, self.dtype), self.own_positions, 0, name=f"rope.{part}")
             for part, table in zip(("cos", "sin"), tables, strict=True)
         )
-        return cos, sin
+        return (cos, sin) if self.padding is None else (cos[:, None], sin[:, None])
 
     # -- layers ------------------------------------------------------------------------------------
 
@@ -193,7 +215,7 @@ class DecoderGraph:
         values = self.cached(self.heads(v, config.kv_heads, None), f"layers.{layer}.value")
         # A window that covers the cache has no effect.
         bounded = config.has_window(layer) and (config.window or 0) < self.max_length
-        mask = self.near if bounded else None
+        mask = self.both(self.near if bounded else None)
         if config.sinks:
             mixed = self.sink_attention(q, keys, values, mask, name)
         elif config.score_cap is None:
@@ -205,6 +227,12 @@ class DecoderGraph:
             mixed = self.capped_attention(q, keys, values, mask, name)
         mixed = ark.reshape(ark.transpose(mixed, (0, 2, 1, 3)), (x.shape[0], -1))
         return self.dense(mixed, f"{name}.{names.output}", config.hidden, config.output_bias)
+
+    def both(self, mask: Tensor | None) -> Tensor | None:
+        """Returns the mask of keys that are visible in `mask`, if there is one, and present."""
+        if mask is None or self.present is None:
+            return self.present if mask is None else mask
+        return ark.logical_and(mask, self.present, name="visible")
 
     def sink_attention(
         self, q: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, name: str
@@ -277,7 +305,7 @@ class DecoderGraph:
             table = self.parameter(
                 f"{config.names.positions}.weight", config.positions, config.hidden
             )
-            x = x + ark.gather(table, self.positions, 0, name="embed_positions")
+            x = x + ark.gather(table, self.own_positions, 0, name="embed_positions")
         if config.embedding_scale != 1:
             x = ark.mul(x, config.embedding_scale, name="embed_scale")
         x = ark.reshape(x, (math.prod(ids.shape), config.hidden))
@@ -303,7 +331,7 @@ class DecoderGraph:
             part = ark.mul(part, config.logit_cap, name="logits")
         logits = ark.output("logits", shard.gather(part, vocabulary))
         # Sampling needs the sum over all tokens.
-        token = draw(logits, position) if sampling else shard.argmax(part, vocabulary)
+        token = draw(logits, position, self.padding) if sampling else shard.argmax(part, vocabulary)
         return ark.output("token", token)
 
     def head(self, hidden: Tensor, last: Tensor | None) -> Tensor:

@@ -6,10 +6,9 @@ import contextlib
 import threading
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +16,12 @@ from typing_extensions import Self, Unpack
 
 from ..errors import InvalidUsageError
 from ..text import ChatTemplate, GrowingText, Tokenizer
-from .config import Config, as_count, read_config
+from .batches import Answer, Timing, as_batch
+from .config import as_count
+from .generation_config import Sizes
 from .model import Model, as_tokens
 from .options import MAX_ENDS, sampling_inputs
+from .program_runs import CompiledRun, InterpretedRun, RunProgram
 from .requests import Choice, Messages, Request, is_conversation, split_stops
 from .weights import Arrays
 
@@ -27,59 +29,13 @@ if TYPE_CHECKING:
     from ..compiler import CompileKeywords, CompileOptions
     from ..frontend import Program
     from ..targets import Target
-    from ..typing import Path as PathLike
     from ..typing import TokenRow
 
-__all__ = ["Choice", "GenerativeModel", "Sizes", "Timing", "read_ends"]
-
-_GENERATION = "generation_config.json"
-
+__all__ = ["Choice", "GenerativeModel", "Timing"]
 
 # The duration of a launch of a stream: short for a reader, and much longer than its overhead.
 _LAUNCH_SECONDS = 0.03
 _RANKS_BURST = 4
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """The sizes of a decoder's programs.
-
-    Attributes:
-        vocabulary: number of tokens of the vocabulary.
-        positions: maximum number of tokens of a sequence of the model.
-        max_length: maximum number of tokens of a sequence of the programs.
-        chunk: number of tokens of a prompt per run of ``prefill``.
-        sampling: True if the programs can sample tokens.
-    """
-
-    vocabulary: int
-    positions: int
-    max_length: int
-    chunk: int
-    sampling: bool
-
-
-@dataclass(frozen=True)
-class Timing:
-    """Durations of the parts of a generation.
-
-    Attributes:
-        prompt: number of tokens of the prompt.
-        prompt_seconds: seconds until the first new token.
-        tokens: number of new tokens after the first one.
-        seconds: seconds for the new tokens after the first one.
-    """
-
-    prompt: int
-    prompt_seconds: float
-    tokens: int
-    seconds: float
-
-    def __str__(self) -> str:
-        text = f"prompt: {self.prompt} tokens in {self.prompt_seconds:.3g} s"
-        if not self.tokens:
-            return text
-        return f"{text}; then {self.tokens / self.seconds:.4g} tokens/s"
 
 
 class GenerativeModel(Model):
@@ -89,6 +45,7 @@ class GenerativeModel(Model):
         vocabulary: number of tokens of the vocabulary.
         positions: maximum number of tokens of a sequence of this model.
         max_length: maximum number of tokens of a sequence of the programs.
+        batch: number of prompts that run at once in :meth:`generate_batch`.
         ends: the end-of-text tokens of the folder's configuration.
         timing: durations of the last :meth:`generate`, or None.
 
@@ -110,6 +67,7 @@ class GenerativeModel(Model):
         self.vocabulary = sizes.vocabulary
         self.positions = sizes.positions
         self.max_length = sizes.max_length
+        self.batch = sizes.batch
         self.ends = tuple(ends)
         self.timing: Timing | None = None
         self._chunk = sizes.chunk
@@ -158,9 +116,9 @@ class GenerativeModel(Model):
         if request.stops or not request.count:
             return list(self._tokens(request))
         if request.reference:
-            return self._continue(request, _Interpreted(self))
+            return self._continue(request, InterpretedRun(self))
         with self._exclusive():
-            return self._continue(request, _Compiled(self))
+            return self._continue(request, CompiledRun(self))
 
     @overload
     def stream(
@@ -190,6 +148,103 @@ class GenerativeModel(Model):
         """
         request = self._request(prompt, max_new_tokens, choice)
         return self._tokens(request) if request.text is None else self._deltas(request)
+
+    def generate_batch(
+        self,
+        prompts: Sequence[str | Messages | TokenRow],
+        max_new_tokens: int,
+        **choice: Unpack[Choice],
+    ) -> list[str | list[int]]:
+        """Generates the answers to several prompts, :attr:`batch` at a time.
+
+        Args:
+            prompts: a list of prompts of :meth:`generate`, of any lengths.
+            max_new_tokens, choice: arguments of :meth:`generate`, for each prompt.
+
+        Returns for each prompt what :meth:`generate` returns. The prompts of a batch are rows of
+        the programs: a row that has ended waits for the others. :attr:`timing` is that of all
+        batches. Products of several rows may round otherwise than those of one row, so that tokens
+        whose logits are almost equal may differ from those of :meth:`generate`. Raises the errors
+        of :meth:`generate`, with the number of the prompt.
+
+        Example:
+            >>> model = ark.models.load(decoder_folder, max_length=24, batch=2).compile("cpu")
+            >>> [len(row) for row in model.generate_batch([[1, 20, 3], [7]], 8, stop=())]
+            [8, 8]
+        """
+        return list(self.stream_batch(prompts, max_new_tokens, **choice))
+
+    def stream_batch(
+        self,
+        prompts: Sequence[str | Messages | TokenRow],
+        max_new_tokens: int,
+        **choice: Unpack[Choice],
+    ) -> Iterator[str | list[int]]:
+        """Yields what :meth:`generate_batch` returns, each answer when its batch has ended.
+
+        Args:
+            prompts, max_new_tokens, choice: arguments of :meth:`generate_batch`.
+
+        The call itself raises the errors of the arguments, of all prompts.
+
+        Example:
+            >>> model = ark.models.load(decoder_folder, max_length=24, batch=2).compile("cpu")
+            >>> answers = model.stream_batch([[1, 20, 3], [7], [9]], 8, stop=())
+            >>> len(next(answers))
+            8
+        """
+        if isinstance(prompts, str) or is_conversation(prompts):
+            raise InvalidUsageError("prompts must be a list of prompts, not one; pass [prompt]")
+        requests = [
+            self._numbered(number, prompt, max_new_tokens, choice)
+            for number, prompt in enumerate(prompts)
+        ]
+        return self._answers(requests)
+
+    def _answers(self, requests: Sequence[Request]) -> Iterator[str | list[int]]:
+        total: Timing | None = None
+        for begin in range(0, len(requests), self.batch):
+            with self._exclusive():
+                answers, timing = self._run_batch(requests[begin : begin + self.batch])
+                total = timing if total is None else total + timing
+                self.timing = total
+            for answer in answers:
+                yield answer.result()
+
+    def _numbered(
+        self, number: int, prompt: str | Messages | TokenRow, count: int, choice: Choice
+    ) -> Request:
+        try:
+            return self._request(prompt, count, choice)
+        except InvalidUsageError as error:
+            raise InvalidUsageError(f"prompts[{number}]: {error.message}") from None
+
+    def _run_batch(self, requests: Sequence[Request]) -> tuple[list[Answer], Timing]:
+        answers = [Answer.of(request) for request in requests]
+        first = requests[0]
+        read = sum(request.prompt.size for request in requests)
+        timing = Timing(read, 0.0, 0, 0.0, len(answers))
+        if not first.count:
+            return answers, timing
+        run: RunProgram = InterpretedRun(self) if first.reference else CompiledRun(self)
+        prompts, inputs = as_batch(requests, self.batch)
+        start = prompts.shape[-1] - 1
+        # Only the host knows stop strings: without them, all tokens are one launch.
+        whole = all(request.stops is None for request in requests)
+        for before, made in self._bursts(prompts, inputs, first.count, run, whole=whole):
+            tokens = run.state("tokens")[:, start + before : start + made].tolist()
+            for answer, row in zip(answers, tokens, strict=False):
+                answer.add(row)
+            if all(answer.complete for answer in answers):
+                break
+        if self.timing is not None:
+            timing = replace(
+                timing,
+                prompt_seconds=self.timing.prompt_seconds,
+                tokens=sum(len(answer.tokens) - 1 for answer in answers),
+                seconds=self.timing.seconds,
+            )
+        return answers, timing
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
@@ -238,6 +293,8 @@ class GenerativeModel(Model):
                 choice.get("seed", 0),
             )
         )  # fmt: skip
+        if self.batch > 1:
+            inputs["padding"] = np.zeros(self.batch, np.int32)
         row = self.encode(prompt)
         count = as_count(max_new_tokens, "max_new_tokens", 0)
         self._check(row.size, count)
@@ -270,7 +327,7 @@ class GenerativeModel(Model):
         """Yields tokens, up to the token that completes a stop string."""
         if not request.count:
             return
-        run: RunProgram = _Interpreted(self) if request.reference else _Compiled(self)
+        run: RunProgram = InterpretedRun(self) if request.reference else CompiledRun(self)
         with self._exclusive(stream=True):
             for token in self._launches(request, run):
                 yield token
@@ -281,24 +338,41 @@ class GenerativeModel(Model):
 
     def _launches(self, request: Request, run: RunProgram) -> Iterator[int]:
         """Yields tokens from launches that each take about `_LAUNCH_SECONDS`."""
+        start = request.prompt.size - 1
+        for before, made in self._bursts(request.prompt, request.inputs, request.count, run):
+            yield from run.state("tokens")[0, start + before : start + made].tolist()
+
+    def _bursts(
+        self,
+        prompts: NDArray[np.int32],
+        inputs: Mapping[str, Any],
+        count: int,
+        run: RunProgram,
+        *,
+        whole: bool = False,
+    ) -> Iterator[tuple[int, int]]:
+        """Runs prompts and launches, and yields the numbers of new tokens before and after each.
+
+        Launches take about `_LAUNCH_SECONDS`; with `whole`, one launch has all tokens.
+        """
         start = time.perf_counter()
-        size, count = request.prompt.size, request.count
-        self._prefill(request.prompt, request.inputs, run)
+        size = prompts.shape[-1]
+        self._prefill(prompts, inputs, run)
         waited = time.perf_counter() - start
         self.timing = Timing(size, waited, 0, 0.0)
-        seconds, made, burst = 0.0, 1, 1
-        yield int(run.state("tokens")[0, size - 1])
+        seconds, made, burst = 0.0, 1, count if whole else 1
+        yield 0, 1
         while made < count and not run.state("done"):
             # If each rank is a process, all processes must run the same launches.
-            burst = min(burst if not self.ranks else _RANKS_BURST, count - made)
+            burst = min(_RANKS_BURST if self.ranks and not whole else burst, count - made)
             start = time.perf_counter()
-            run("decode", request.inputs, burst)
+            run("decode", inputs, burst)
             took = time.perf_counter() - start
             before, made = made, int(run.state("position")) - size + 1
             seconds += took
             self.timing = Timing(size, waited, made - 1, seconds)
             burst = max(1, burst // 2) if took > _LAUNCH_SECONDS else burst * 2
-            yield from run.state("tokens")[0, size - 1 + before : size - 1 + made].tolist()
+            yield before, made
 
     def _continue(self, request: Request, run: RunProgram) -> list[int]:
         start = time.perf_counter()
@@ -340,12 +414,12 @@ class GenerativeModel(Model):
         if not prompt:
             raise InvalidUsageError("the prompt has no token")
         if prompt + count > limit:
-            more = limit < self.positions
-            remedy = (
-                "load the model with a larger max_length"
-                if more
-                else "the model has no more positions"
-            )
+            if not self.programs:
+                remedy = "compile the folder with a larger max_length (--set max_length=N)"
+            elif limit < self.positions:
+                remedy = "load the model with a larger max_length (--set max_length=N)"
+            else:
+                remedy = "the model has no more positions"
             raise InvalidUsageError(
                 f"{prompt} tokens and {count} new ones exceed max_length {limit}; {remedy}"
             )
@@ -365,10 +439,10 @@ class GenerativeModel(Model):
         if self._samples:
             return arrays
         if arrays["temperature"] > 0:
-            raise InvalidUsageError(
-                f"temperature {temperature} needs sampling; load the model with sampling=True, or "
-                "pass temperature=0"
-            )
+            remedy = "load the model with sampling=True, or pass temperature=0"
+            if not self.programs:
+                remedy = "compile the folder with --set sampling=true, or pass temperature=0"
+            raise InvalidUsageError(f"temperature {temperature} needs sampling; {remedy}")
         return {}
 
     def compile(
@@ -395,86 +469,18 @@ class GenerativeModel(Model):
     def _prefill(
         self, prompt: NDArray[np.int32], common: Mapping[str, Any], run: RunProgram
     ) -> None:
-        """Runs the prompt in chunks; the last one computes the first new token."""
-        chunk, begin = self._chunk, 0
-        while begin < prompt.size:
+        """Runs a prompt, or a row of tokens for each sequence, in chunks; the last chunk computes
+        the first new token."""
+        chunk, begin, size = self._chunk, 0, prompt.shape[-1]
+        prompts = np.broadcast_to(prompt, (self.batch, size))
+        while begin < size:
             # The last chunk overlaps the one before, instead of extending beyond the prompt.
-            begin = max(0, min(begin, prompt.size - chunk))
-            part = prompt[begin : begin + chunk]
-            row = np.zeros((1, chunk), np.int32)
-            row[0, : part.size] = part
-            inputs: dict[str, Any] = {**common, "ids": row, "begin": np.int32(begin)}
+            begin = max(0, min(begin, size - chunk))
+            part = prompts[:, begin : begin + chunk]
+            ids = np.zeros((self.batch, chunk), np.int32)
+            ids[:, : part.shape[1]] = part
+            inputs: dict[str, Any] = {**common, "ids": ids, "begin": np.int32(begin)}
             if chunk > 1:
-                inputs["last"] = np.int32(part.size - 1)
+                inputs["last"] = np.int32(part.shape[1] - 1)
             run("prefill", inputs)
             begin += chunk
-
-
-class RunProgram(Protocol):
-    """Runs both programs of a decoder on one set of states."""
-
-    def __call__(self, name: str, inputs: Mapping[str, Any], iterations: int = 1) -> None:
-        """Runs the program `name` in one launch."""
-        ...
-
-    def state(self, name: str) -> NDArray[Any]:
-        """Returns the current value of a state."""
-        ...
-
-
-class _Interpreted:
-    """Runs the programs in the interpreter."""
-
-    def __init__(self, model: GenerativeModel) -> None:
-        self.model = model
-        self.states: dict[str, NDArray[Any]] = {}
-
-    def __call__(self, name: str, inputs: Mapping[str, Any], iterations: int = 1) -> None:
-        """See :class:`RunProgram`."""
-        from ..reference import run
-
-        arrays = {**self.model.parameters_of(name), **inputs}
-        program = self.model.programs[name]
-        _, self.states = run(
-            program, arrays, self.states, iterations=iterations, return_states=True
-        )
-
-    def state(self, name: str) -> NDArray[Any]:
-        """See :class:`RunProgram`."""
-        return self.states[name]
-
-
-class _Compiled:
-    """Runs the compiled programs on the device."""
-
-    def __init__(self, model: GenerativeModel) -> None:
-        # The states of an earlier sequence need no reset: they are overwritten before each read.
-        self.model = model
-
-    def __call__(self, name: str, inputs: Mapping[str, Any], iterations: int = 1) -> None:
-        """See :class:`RunProgram`."""
-        self.model.executable(name).run(dict(inputs), iterations=iterations)
-
-    def state(self, name: str) -> NDArray[Any]:
-        """See :class:`RunProgram`."""
-        return self.model.executable("decode").states[name]
-
-
-def read_ends(folder: PathLike, config: Config, vocabulary: int) -> tuple[int, ...]:
-    """Returns the end-of-text tokens; ``generation_config.json`` takes precedence."""
-    sources = [config]
-    if (Path(folder) / _GENERATION).is_file():
-        sources.insert(0, read_config(folder, _GENERATION))
-    for source in sources:
-        if source.entries.get("eos_token_id") is None:
-            continue
-        tokens = source.counts("eos_token_id")
-        if len(tokens) > MAX_ENDS:
-            raise source.error(f"{len(tokens)} end-of-text tokens; the limit is {MAX_ENDS}")
-        for token in tokens:
-            if token >= vocabulary:
-                raise source.error(
-                    f"'eos_token_id' has token {token}, but the vocabulary has {vocabulary} entries"
-                )
-        return tokens
-    return ()

@@ -61,7 +61,8 @@ def build_attention(
     q_rotated = graph.rotated(q_rotated, rope, f"{name}.q_rope")
     mixed = ark.attention(
         ark.concat([q, q_rotated], -1, name=f"{name}.q"), keys, keys[..., :rank],
-        scale=config.scale, causal=True, kv_length=graph.kv_length, name=name,
+        scale=config.scale, causal=True, mask=graph.present, kv_length=graph.kv_length,
+        name=name,
     )  # fmt: skip
     result = ark.matmul(mixed, to_value, transpose_other=True, name=f"{name}.values")
     result = ark.reshape(ark.transpose(result, (0, 2, 1, 3)), (x.shape[0], -1))

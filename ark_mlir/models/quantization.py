@@ -1,7 +1,8 @@
 """Quantized weights of Hugging Face files, which are dequantized when a model is loaded.
 
-Two formats are known: MXFP4 of gpt-oss, and FP8 with a scale for each block of a matrix, as in
-DeepSeek-V3. Products have the dtype of the model: activations are not quantized.
+Four formats are known: MXFP4 of gpt-oss, FP8 with a scale for each block of a matrix, as in
+DeepSeek-V3, and GPTQ and AWQ (:mod:`.packed_weights`). Products have the dtype of the model:
+activations are not quantized.
 """
 
 # The stubs of numpy leave the elements of arrays unknown.
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from ..dtypes import DType, fp8_e4m3, fp8_e5m2
 from ..errors import InvalidUsageError
 from .config import Config
+from .packed_weights import read_awq, read_gptq
 from .weights import Arrays
 
 __all__ = ["Dequantize", "read_quantization"]
@@ -26,6 +28,7 @@ __all__ = ["Dequantize", "read_quantization"]
 # Takes the tensors of the files, the dtype of the result, and the folder for messages.
 Dequantize = Callable[[Arrays, DType, str], Arrays]
 
+_PACKED = {"gptq": read_gptq, "awq": read_awq}
 # The numbers of FP4 (E2M1), by their bits.
 _HALF = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0]
 _FP4 = np.array([*_HALF, *(-number for number in _HALF)], np.float32)
@@ -57,9 +60,13 @@ def read_quantization(config: Config) -> Dequantize:
             raise section.error(f"weight_block_size must be two numbers above 0, not {list(size)}")
         section.check_known()
         return lambda tensors, dtype, where: _from_fp8(tensors, size, dtype, where)
+    if method in _PACKED:
+        if config.entries.get("model_type") == "gpt2":
+            raise config.error(f"{method} is not supported for gpt2, whose matrices are transposed")
+        return _PACKED[method](section)
     raise config.error(
-        f"unknown quantization {method!r}; known are mxfp4 and fp8; save the model with its "
-        "weights dequantized to load it"
+        f"unknown quantization {method!r}; known are mxfp4, fp8, gptq and awq; save the "
+        "model with its weights dequantized to load it"
     )
 
 

@@ -136,8 +136,8 @@ class _Compiler:
     def backward(self, module: GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
         """Compiles the graph of a backward pass.
 
-        Its arguments are saved tensors, some of which are parameters, and the gradients of the
-        results. All are inputs, which a run reads in place as it does parameters.
+        The arguments of the graph are saved tensors, some of which are parameters, and the
+        gradients of the results. All are inputs, which a run reads in place as it does parameters.
         """
         return self._lower(module, example_inputs, frozenset())
 

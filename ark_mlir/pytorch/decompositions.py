@@ -1,8 +1,8 @@
 """The decompositions of ATen ops before a graph is partitioned.
 
 The core ATen decompositions of PyTorch apply to all ops that ark does not support itself. Three
-more rules serve training. PyTorch traces them, so that a subgraph that ark cannot compile runs in
-eager PyTorch like any other.
+more rules serve training, and one serves LSTMs on the host. PyTorch traces them, so that a subgraph
+that ark cannot compile runs in eager PyTorch like any other.
 """
 
 # pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownParameterType=false
@@ -24,6 +24,9 @@ __all__ = ["decompositions"]
 
 
 _LOCAL = threading.local()
+# The program has the ops of every step of an LSTM; the limit keeps the compilation short.
+_MAX_STEPS = 256
+_LSTM = 2  # the mode of an LSTM in ``mkldnn_rnn_layer``
 
 
 def decompositions() -> dict[Any, Any]:
@@ -38,11 +41,53 @@ def decompositions() -> dict[Any, Any]:
         _op("_scaled_dot_product_flash_attention_for_cpu_backward"): _flash_backward,
         _op("_scaled_dot_product_efficient_attention_backward"): _efficient_backward,
         _op("native_dropout"): _dropout,
+        _op("mkldnn_rnn_layer"): _lstm_layer,
     }
 
 
 def _op(name: str) -> Any:
     return getattr(torch.ops.aten, name).default
+
+
+def _lstm_layer(
+    x: torch.Tensor,
+    input_weight: torch.Tensor,
+    hidden_weight: torch.Tensor,
+    input_bias: torch.Tensor,
+    hidden_bias: torch.Tensor,
+    hidden: torch.Tensor,
+    cell: torch.Tensor,
+    reverse: bool,
+    batch_sizes: Sequence[int],
+    mode: int,
+    hidden_size: int,
+    num_layers: int,
+    has_biases: bool,
+    bidirectional: bool,
+    batch_first: bool,
+    train: bool,
+) -> Any:
+    """Computes one layer and direction of an LSTM for ``x [steps, batch, inputs]``, step by step.
+
+    Eager PyTorch has this op on the host only, and only without gradients.
+    """
+    if mode != _LSTM or batch_sizes or num_layers > 1 or bidirectional or train:
+        return NotImplemented
+    steps: Any = x.shape[0]
+    if not isinstance(steps, int) or steps > _MAX_STEPS:
+        return NotImplemented
+    biases = input_bias + hidden_bias if has_biases else None
+    shares = torch.nn.functional.linear(x, input_weight, biases)
+    h, c = hidden.reshape(x.shape[1], -1), cell.reshape(x.shape[1], -1)
+    outputs: list[torch.Tensor] = []
+    for step in reversed(range(steps)) if reverse else range(steps):
+        gates = shares[step] + torch.nn.functional.linear(h, hidden_weight)
+        write, keep, new, read = gates.chunk(4, -1)
+        c = torch.sigmoid(keep) * c + torch.sigmoid(write) * torch.tanh(new)
+        h = torch.sigmoid(read) * torch.tanh(c)
+        outputs.append(h)
+    result = torch.stack(outputs[::-1] if reverse else outputs)
+    return result, h.reshape(hidden.shape), c.reshape(cell.shape), x.new_zeros((0,))
 
 
 def _flash_backward(

@@ -23,8 +23,8 @@ from .library import folder
 __all__ = ["check_call", "export", "one_error", "tracing_error", "whole_stacks", "without_cache"]
 
 _UNKNOWN_TYPE = re.compile(r"Found <class '(.+?)'> in output, which is not a known type")
-# This logger repeats the traceback of an error that is raised as well.
-_REPEATS_ERRORS = "torch._subclasses.fake_tensor"
+# These loggers repeat the traceback of an error that is raised as well, or print its graph.
+_REPEAT_ERRORS = ("torch._subclasses.fake_tensor", "torch.fx.experimental.symbolic_shapes")
 
 
 def without_cache(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
@@ -98,13 +98,18 @@ def _told_apart(torch: Any, arguments: Any) -> Any:
 @contextmanager
 def one_error() -> Generator[None]:
     """Returns a context in which torch raises errors, and does not write them to its log."""
-    logger = logging.getLogger(_REPEATS_ERRORS)
-    level = logger.level
-    logger.setLevel(logging.CRITICAL)
+    loggers = [logging.getLogger(name) for name in _REPEAT_ERRORS]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
+    # This module prints the graph up to the error.
+    tracer = importlib.import_module("torch.export._trace")
     try:
-        yield
+        with mock.patch.object(tracer, "print", create=True):
+            yield
     finally:
-        logger.setLevel(level)
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
 
 
 @contextmanager
@@ -173,5 +178,6 @@ def _last_line(error: BaseException, internal: str) -> str | None:
     """Returns the innermost line of an error's traceback outside of torch and this folder."""
     ours = os.path.dirname(os.path.abspath(__file__))
     frames = traceback.extract_tb(error.__traceback__)
-    callers = [f for f in frames if not f.filename.startswith((internal, ours))]
+    # Torch generates code, whose lines have names such as <string>.
+    callers = [f for f in frames if not f.filename.startswith((internal, ours, "<"))]
     return f"{callers[-1].filename}:{callers[-1].lineno}" if callers else None

@@ -46,6 +46,8 @@ Node: TypeAlias = Any
 
 _TRACE_LINE = re.compile(r'^ *File "(.+)", line (\d+)', re.M)
 _CALLERS = 3
+_DTYPE = "elements of "
+_DTYPE_REMEDIES = {"float64": "; convert tensors by x.float(), and modules by module.float()"}
 
 
 @dataclass(frozen=True)
@@ -263,7 +265,8 @@ def _dtype(value: TorchDType) -> DType:
         return as_dtype(value)
     except InvalidUsageError:
         name = str(value).removeprefix("torch.")
-        raise unsupported(f"elements of {name}, which ark does not have") from None
+        remedy = _DTYPE_REMEDIES.get(name, "")
+        raise unsupported(f"{_DTYPE}{name}, which ark does not have{remedy}") from None
 
 
 def _checked(result: Any, out: Any) -> Any:
@@ -298,14 +301,19 @@ def refusal(name: str, problems: Iterable[Problem]) -> UnsupportedError:
 
 
 def describe(problems: Iterable[Problem]) -> list[str]:
-    """Returns a line for each op and reason, with the first node and the number of others."""
+    """Returns a line for each op and reason, with the first node and the number of others.
+
+    Ops on elements of a dtype that ark does not have share one line for the dtype.
+    """
     groups: dict[tuple[str, str], list[Problem]] = {}
     for problem in problems:
-        groups.setdefault((problem.op, problem.reason), []).append(problem)
+        op = "" if problem.reason.startswith(_DTYPE) else problem.op
+        groups.setdefault((op, problem.reason), []).append(problem)
     return [_line(*group) for group in groups.values()]
 
 
 def _line(first: Problem, *others: Problem) -> str:
     location = f"{first.location}: " if first.location else ""
     more = f" and {len(others)} more" if others else ""
-    return f"{location}{first.op}: {first.reason} (node {first.node!r}{more})"
+    op = first.op if all(other.op == first.op for other in others) else "several ops"
+    return f"{location}{op}: {first.reason} (node {first.node!r}{more})"

@@ -17,6 +17,7 @@ from ..bundle import Bundle, read_bundle
 from ..errors import UnprovenWarning, UnsupportedError
 from .diagnosis.profile import Profile, TaskProfile
 from .diagnosis.report import Report
+from .diagnosis.roofline import Roofline, RooflinePoint
 from .drivers.interface import Driver, Fault, Launch, Memory, Outcome, Stop
 from .drivers.table import DriverTable
 from .executable import Executable
@@ -41,6 +42,8 @@ __all__ = [
     "Report",
     "Resident",
     "ResidentWorld",
+    "Roofline",
+    "RooflinePoint",
     "Stop",
     "TaskProfile",
     "World",

@@ -106,8 +106,8 @@ class Executable(Runs):
         Raises:
             BundleError: the program was made for another machine, or its kernel is malformed.
             UnsupportedError: there is no driver for its backend.
-            DeviceError: there is not enough memory; BusyError if a call of the GPU's driver waits
-                for other work for too long (10 s; 600 s while the driver assembles PTX).
+            DeviceError: there is not enough memory; BusyError if a call of the vendor's driver
+                waits for other work for too long (10 s; 600 s while NVIDIA's driver assembles PTX).
 
         >>> exe = ark.load("mlp.arkbin").prepare()
         >>> exe.close()
@@ -295,7 +295,8 @@ class Executable(Runs):
         """Resets every state to its initial value from `bind`, or else from the program.
 
         The host keeps a copy of all states meanwhile. Raises InvalidUsageError if the executable is
-        closed, and DeviceError if the driver fails; then all states have their previous values.
+        closed, and DeviceError if the vendor's driver fails; then all states have their previous
+        values.
 
         >>> counter = ark.compile(count, target="cpu:2")
         >>> counter.run(iterations=3)
@@ -363,7 +364,8 @@ class Executable(Runs):
     def check(self, stream: Stream | None = None) -> None:
         """Raises the error of the last replay of each captured run, if there was one.
 
-        Waits only for work that the stream was given before the call.
+        Waits only for work that the stream was given before the call. The method proves nothing:
+        ``ark check`` and ``ark.compiler.check`` prove schedules.
 
         Args:
             stream: the stream on which the graph was launched; None selects torch's current stream
@@ -435,7 +437,7 @@ class Executable(Runs):
             DeviceError: a kernel did not end within 10 s. Resources that it may use are freed after
                 its end, when ark next allocates or frees memory of that GPU.
             BusyError: the kernel has not begun, since another kernel occupies the GPU; or the
-                GPU's driver waits for other work for more than 10 s before it frees memory.
+                vendor's driver waits for other work for more than 10 s before it frees memory.
 
         >>> other = ark.load("mlp.arkbin")
         >>> other.close()

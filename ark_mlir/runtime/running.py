@@ -429,8 +429,6 @@ if hasattr(os, "register_at_fork"):
 
 
 def _is_new(value: object) -> bool:
-    """Returns True if an output is a new array on the host.
-
-    Such an array must be converted to the caller's framework.
-    """
+    """Returns True if an output is a new array on the host, which must be converted to the
+    caller's framework."""
     return isinstance(value, np.ndarray)

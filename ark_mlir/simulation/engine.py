@@ -146,7 +146,7 @@ class Simulation:
         for lane, (_, _, last) in enumerate(self._lanes):
             if self._next[lane] < last:
                 raise InvalidUsageError(
-                    f"lane {lane} waits for ever at instruction {self._next[lane]}: the schedule "
+                    f"lane {lane} waits forever at instruction {self._next[lane]}: the schedule "
                     "has a deadlock"
                 )
         return Outcome(

@@ -41,8 +41,8 @@ def detect(device: int = 0) -> Target:
         driver: Any = importlib.import_module("cuda.bindings.driver")
     except ImportError:
         raise UnsupportedError(
-            "target 'cuda' needs cuda-python, which is not installed, to detect the GPU; "
-            "name an architecture, such as cuda:sm_90a"
+            "target 'cuda' needs cuda-python, which is not installed, to detect the GPU: "
+            "pip install 'ark-mlir[cuda12]', or name an architecture, such as cuda:sm_90a"
         ) from None
     try:
         _call(driver.cuInit(0))
@@ -103,7 +103,7 @@ class _Cuda:
         return f"{toolchain.name} {toolchain.fingerprint()} {_library_hash(find_libdevice())}"
 
     def emit(self, module: ir.Operation, cpu: str, opt_level: int, line_info: bool) -> Code:
-        """Returns a cubin for one architecture, or PTX for the driver."""
+        """Returns a cubin for one architecture, or PTX for NVIDIA's driver."""
         del cpu
         toolchain = _choose_toolchain()  # first, since it raises if there is no assembler
         target = Target.parse(str(module.attributes["ark.target"]))
@@ -113,7 +113,7 @@ class _Cuda:
             lines = take_line_table(find_op(module, "gpu.module"))
         assembled = toolchain.make(module, target.arch, opt_level, lines)
         if assembled.registers is None or assembled.spill_bytes is None:
-            _LOG.info("the bundle has PTX, which the driver compiles at every load")
+            _LOG.info("the bundle has PTX, which NVIDIA's driver compiles at every load")
             return Code(assembled.image, target.arch, (), assembler=toolchain.name)
         figures = {"registers": assembled.registers, "spill_bytes": assembled.spill_bytes}
         image = empty_section(assembled.image, _SOURCE)
@@ -145,7 +145,7 @@ class Toolchain(Protocol):
 
 
 class _PtxToolchain:
-    """The toolchain that generates PTX, which an assembler, or the driver at load, compiles."""
+    """The toolchain that makes PTX, which an assembler, or NVIDIA's driver at load, compiles."""
 
     def __init__(self) -> None:
         self._assembler = choose_assembler()

@@ -1,4 +1,4 @@
-"""Assemblers that compile PTX to a cubin: ptxas, nvJitLink, or the driver at load."""
+"""Assemblers that compile PTX to a cubin: ptxas, nvJitLink, or NVIDIA's driver at load."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Assembled:
     """A kernel's image, and the resources of an SM that it needs.
 
     Attributes:
-        image: a cubin, or zero-terminated PTX for the driver.
+        image: a cubin, or zero-terminated PTX for NVIDIA's driver.
         registers: number of registers per thread; None for PTX.
         spill_bytes: bytes of spill stores and spill loads per thread; None for PTX.
     """
@@ -161,7 +161,7 @@ class NvJitLink:
 
 @dataclass(frozen=True)
 class DriverJit:
-    """No assembler: the driver compiles the PTX when it loads the bundle."""
+    """No assembler: NVIDIA's driver compiles the PTX when it loads the bundle."""
 
     name: str = "driver"
 
@@ -171,7 +171,7 @@ class DriverJit:
 
     def origin(self) -> Origin:
         """See :meth:`Assembler.origin`."""
-        return Origin("that of the driver", "the machine that loads the bundle")
+        return Origin("that of NVIDIA's driver", "the machine that loads the bundle")
 
     def assemble(self, ptx: str, arch: str, opt_level: int) -> Assembled:
         """See :meth:`Assembler.assemble`."""
@@ -182,7 +182,7 @@ class DriverJit:
 def choose_assembler() -> Assembler:
     """Returns the assembler that ARK_ASSEMBLER names.
 
-    ``auto`` means the first of ptxas, nvJitLink and the driver that is available. Raises
+    ``auto`` means the first of ptxas, nvJitLink and NVIDIA's driver that is available. Raises
     UnsupportedError if the named assembler is not installed.
     """
     name = knobs.ASSEMBLER.get()

@@ -15,7 +15,7 @@ from ..errors import InvalidUsageError
 from ..json_checks import Document, Node, parse_json
 from ..models.config import Config
 from ..models.decoder_config import DecoderConfig
-from ..models.families import read_decoder
+from ..models.decoder_reader import read_decoder
 from ..paths import as_path
 
 if sys.version_info >= (3, 11):

@@ -172,7 +172,7 @@ def train(
     done = _steps_done(states) if resume else 0
     if done >= config.steps:
         raise InvalidUsageError(
-            f"all {config.steps} steps are done; a larger number of steps continues",
+            f"all {config.steps} steps are done; pass a larger number of steps to continue",
             location=str(root),
         )
     recipe = build_step(config, len(tokens))

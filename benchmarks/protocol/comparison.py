@@ -12,7 +12,7 @@ import numpy as np
 
 from .record import Result
 
-# Both round an accumulator once, and add in different orders.
+# PyTorch and ark round an accumulator once, and add in different orders.
 SLACK = 1.01
 # Kernels of PyTorch round different intermediate results.
 PEER_SLACK = 1.5

@@ -18,7 +18,7 @@ TIMEOUT = 20
 
 
 def machine(device: str) -> str:
-    """Returns the names of the GPU, its driver and PyTorch."""
+    """Returns the names of the GPU, NVIDIA's driver and PyTorch."""
     import torch
 
     if device == "cpu":

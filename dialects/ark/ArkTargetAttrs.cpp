@@ -110,13 +110,15 @@ bool MmaAttr::hasAccumulatorsInThreadsOfLhs() const {
 LogicalResult
 MatrixTilesAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                         ArrayRef<int64_t> shapes, int64_t depth, int64_t tile,
-                        int64_t stageRow, int64_t panel) {
+                        int64_t stageRow, int64_t minStage, int64_t l2,
+                        int64_t panel) {
   // matrix_tiles_c1
   if (shapes.size() % 2 != 0 || !arePositive(shapes) ||
-      !arePositive({depth, tile, stageRow}) || panel < 0)
+      !arePositive({depth, tile, stageRow}) ||
+      std::min({minStage, l2, panel}) < 0)
     return emitError() << "matrix tiles have an odd number of entries in "
                           "`shapes`, a number that is not positive, or a "
-                          "negative `panel`";
+                          "negative `min_stage`, `l2` or `panel`";
   return success();
 }
 
@@ -172,14 +174,14 @@ LogicalResult LinksAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 LogicalResult GpuAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                               int64_t warpSize, StringRef features,
                               ArrayRef<CopyKind> copies, int64_t cluster,
-                              int64_t packet, ScopesAttr scopes, bool fp8,
-                              ArrayRef<MmaAttr> mma,
+                              int64_t packet, int64_t l1, ScopesAttr scopes,
+                              bool fp8, ArrayRef<MmaAttr> mma,
                               MatrixTilesAttr matrixTiles, LinksAttr links) {
   // gpu_c1
-  if (!arePositive({warpSize, cluster}) || packet < 0)
+  if (!arePositive({warpSize, cluster}) || std::min(packet, l1) < 0)
     return emitError() << "gpu has warp_size = " << warpSize
-                       << ", cluster = " << cluster
-                       << " and packet = " << packet
+                       << ", cluster = " << cluster << ", packet = " << packet
+                       << " and l1 = " << l1
                        << "; the first two must be positive";
   // gpu_c2
   for (MmaAttr instruction : mma)

@@ -9,11 +9,11 @@ def Ark_FragmentAttr : Ark_Attr<"Fragment", "fragment"> {
   let summary = "The elements of a matrix that each thread of a warp holds";
   let description = [{
     Each parameter is a pair of numbers, for rows and for columns. The matrix is divided into
-    `outer` blocks, and a block into `threads` parts, one for each thread. A part has `elements`
+    `outer` blocks, and a block into `threads` shares, one for each thread. A share has `elements`
     elements:
 
     - rows and columns of the matrix: `outer * threads * elements`;
-    - the part of thread `t` of the warp along a dimension: `t / strides mod threads`;
+    - the share of thread `t` of the warp along a dimension: `t / strides mod threads`;
     - the order of a thread's elements: block by block, down each column of blocks first.
 
     ```mlir
@@ -104,15 +104,21 @@ def Ark_MatrixTilesAttr : Ark_Attr<"MatrixTiles", "matrix_tiles"> {
     - `tile`: the time of the prologue and the epilogue of a tile, in ns.
     - `stage_row`: the time in which the L2 delivers one row or column of the operands of one stage,
       in ps.
+    - `min_stage`: the minimum time of one stage, in ns. The barriers between stages take this time
+      even if the stage has few rows.
+    - `l2`: the largest accumulators, in bytes, that stay in the L2 between the tasks of split-K
+      that write them and the tasks that add them.
 
     Constraints:
-    - (matrix_tiles_c1) `shapes` has an even number of entries. All numbers except `panel` are
-      positive, and `panel` is not negative.
+    - (matrix_tiles_c1) `shapes` has an even number of entries. `shapes`, `depth`, `tile` and
+      `stage_row` are positive, and no number is negative.
   }];
   let parameters = (ins ArrayRefParameter<"int64_t">:$shapes, "int64_t":$depth, "int64_t":$tile,
-                        "int64_t":$stage_row, DefaultValuedParameter<"int64_t", "0">:$panel);
+                        "int64_t":$stage_row, DefaultValuedParameter<"int64_t", "0">:$min_stage,
+                        DefaultValuedParameter<"int64_t", "0">:$l2,
+                        DefaultValuedParameter<"int64_t", "0">:$panel);
   let assemblyFormat = [{
-    `<` struct(custom<List>($shapes), $depth, $tile, $stage_row, $panel) `>`
+    `<` struct(custom<List>($shapes), $depth, $tile, $stage_row, $min_stage, $l2, $panel) `>`
   }];
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
@@ -175,6 +181,7 @@ def Ark_GpuAttr : Ark_Attr<"Gpu", "gpu"> {
     - `cluster`: the maximum number of CTAs in a thread block cluster; 1 without clusters.
     - `packet`: the maximum number of bytes of a store that threads of other SMs observe as a whole
       when they poll; 0 if tasks cannot exchange LL packets.
+    - `l1`: the largest buffer, in bytes, that stays in the L1 of an SM after its first read.
     - `scopes`: names of memory scopes. Kernels need them: kernel texts and the checks of generated
       code use these names.
     - `fp8`: instructions convert 8-bit floats.
@@ -184,7 +191,7 @@ def Ark_GpuAttr : Ark_Attr<"Gpu", "gpu"> {
     - `links`: rates of links between GPUs. Without it, predictions use the links of an H200.
 
     Constraints:
-    - (gpu_c1) `warp_size` and `cluster` are positive, and `packet` is not negative.
+    - (gpu_c1) `warp_size` and `cluster` are positive, and `packet` and `l1` are not negative.
     - (gpu_c2) the fragments of `mma` have `warp_size` threads.
   }];
   let parameters = (ins
@@ -192,14 +199,15 @@ def Ark_GpuAttr : Ark_Attr<"Gpu", "gpu"> {
     OptionalArrayRefParameter<"::mlir::ark::CopyKind">:$copies,
     DefaultValuedParameter<"int64_t", "1">:$cluster,
     DefaultValuedParameter<"int64_t", "0">:$packet,
+    DefaultValuedParameter<"int64_t", "0">:$l1,
     OptionalParameter<"::mlir::ark::ScopesAttr">:$scopes,
     DefaultValuedParameter<"bool", "false">:$fp8,
     OptionalArrayRefParameter<"::mlir::ark::MmaAttr">:$mma,
     OptionalParameter<"::mlir::ark::MatrixTilesAttr">:$matrix_tiles,
     OptionalParameter<"::mlir::ark::LinksAttr">:$links);
   let assemblyFormat = [{
-    `<` struct($warp_size, $features, custom<List>($copies), $cluster, $packet, $scopes, $fp8,
-               custom<List>($mma), $matrix_tiles, $links) `>`
+    `<` struct($warp_size, $features, custom<List>($copies), $cluster, $packet, $l1, $scopes,
+               $fp8, custom<List>($mma), $matrix_tiles, $links) `>`
   }];
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{

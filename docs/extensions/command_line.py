@@ -71,7 +71,7 @@ def describe_command(name: str, parser: argparse.ArgumentParser) -> str:
     rows = [
         f"| {spell(action)} | {cell(action.help)} |"
         for action in parser._actions
-        if not isinstance(action, argparse._HelpAction)
+        if not isinstance(action, argparse._HelpAction) and action.help != argparse.SUPPRESS
     ]
     table = ["| argument | meaning |", "|---|---|", *rows] if rows else []
     example = (parser.epilog or "").removeprefix("example: ")

@@ -35,6 +35,15 @@ profile = exe.profile(v)
 print(profile)
 assert profile.by_op()[0].ops[0] == "matmul"
 
+# %% [markdown]
+# The roofline has the speed of each group of ops beside the limits of the machine. Without
+# arguments, the limits are the highest measurements. In a notebook, it is a plot.
+
+# %%
+roofline = profile.roofline(peak_gflops=150, peak_gbytes=20)
+print(roofline)
+roofline  # noqa: B018 - what a notebook shows
+
 # %%
 with tempfile.TemporaryDirectory() as folder:
     trace = Path(folder) / "trace.json"  # https://ui.perfetto.dev opens it, too

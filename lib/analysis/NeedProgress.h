@@ -12,8 +12,8 @@ namespace mlir::ark {
 /// once for all these work items.
 class NeedProgress {
 public:
-  /// Both must outlive this object. `timeline` has the times of all items that
-  /// have happened.
+  /// `needs` and `timeline` must outlive this object. `timeline` has the times
+  /// of all items that have happened.
   NeedProgress(const WorkItemDependences &needs, const Timeline &timeline)
       : needs(needs), timeline(timeline), sets(needs.getNumSets()) {}
 

@@ -2,6 +2,8 @@
 
 #include "lib/analysis/ProductTiles.h"
 
+#include "lib/support/Streaming.h"
+
 #include "llvm/Support/MathExtras.h"
 
 #include <limits>
@@ -13,10 +15,6 @@ using llvm::divideCeil;
 /// 1/kIdleShare of the SMs may be idle in a matmul: tiles of half the size
 /// would use all SMs, but read both operands twice.
 static constexpr int64_t kIdleShare = 16;
-
-/// A stage of fewer rows takes as long as one of this many rows: the time
-/// between two barriers limits it (measured on an H200).
-static constexpr int64_t kMinStageRows = 128;
 
 int64_t mlir::ark::getLeastTiles(TargetAttr target) {
   return target.getSms() - target.getSms() / kIdleShare;
@@ -74,16 +72,22 @@ static int64_t countTiles(const ProductSizes &sizes, int64_t rows,
          divideCeil(sizes.columns, columns);
 }
 
-double mlir::ark::predictTilesNs(TargetAttr target, const ProductSizes &sizes,
-                                 int64_t rows, int64_t columns) {
+/// Predicts the time of one tile.
+static double predictTileNs(TargetAttr target, const ProductSizes &sizes,
+                            int64_t rows, int64_t columns) {
   constexpr double kPsPerNs = 1000;
   MatrixTilesAttr listed = getListedTiles(target);
   int64_t stages = divideCeil(sizes.depth, listed.getDepth());
   int64_t products = stages * countTermProducts(sizes.terms);
-  int64_t stageRows = std::max(rows + columns, kMinStageRows);
-  double ns =
-      listed.getTile() + products * stageRows * listed.getStageRow() / kPsPerNs;
-  return divideCeil(countTiles(sizes, rows, columns), target.getSms()) * ns;
+  double stageNs = std::max<double>(
+      (rows + columns) * listed.getStageRow() / kPsPerNs, listed.getMinStage());
+  return listed.getTile() + products * stageNs;
+}
+
+double mlir::ark::predictTilesNs(TargetAttr target, const ProductSizes &sizes,
+                                 int64_t rows, int64_t columns) {
+  return divideCeil(countTiles(sizes, rows, columns), target.getSms()) *
+         predictTileNs(target, sizes, rows, columns);
 }
 
 /// Returns false if the elements are split and either the stages of a tile
@@ -96,12 +100,26 @@ static bool canSplit(TargetAttr target, const ProductSizes &sizes, int64_t rows,
               target.getSharedMemory());
 }
 
+/// Returns true if tiles of `rows` rows divide the rows of a result, or if the
+/// result has one tile whose last warpgroup has fewer rows. Warps copy four
+/// rows of a stage at once.
+static bool dividesRows(TargetAttr target, const ProductSizes &sizes,
+                        int64_t rows) {
+  constexpr int64_t kCopiedRows = 4;
+  MmaAttr mma = target.getGpu().findSharedMemoryMma();
+  if (!mma || sizes.rows % rows == 0)
+    return sizes.rows % rows == 0;
+  int64_t padded = divideCeil(sizes.rows, mma.getM()) * mma.getM();
+  return sizes.canWarpsRead && sizes.rows > kStreamingRows &&
+         sizes.rows % kCopiedRows == 0 && padded == rows;
+}
+
 /// Returns true if a tile divides the result. If the rows of the right operand
 /// lie across the depth, each of the `across` warpgroups has whole panels.
 static bool divides(TargetAttr target, const ProductSizes &sizes, int64_t rows,
                     int64_t columns, int64_t across) {
   int64_t panel = getListedTiles(target).getPanel();
-  return sizes.rows % rows == 0 && sizes.columns % columns == 0 &&
+  return dividesRows(target, sizes, rows) && sizes.columns % columns == 0 &&
          (sizes.isRightAlongDepth ||
           (panel > 0 && columns % (across * panel) == 0)) &&
          canSplit(target, sizes, rows, columns);
@@ -142,6 +160,31 @@ mlir::ark::findListedTile(TargetAttr target, const ProductSizes &sizes) {
     if (countTiles(sizes, rows, columns) < least)
       continue;
     double ns = predictTilesNs(target, sizes, rows, columns);
+    if (!best || ns < best->ns)
+      best = {rows, columns, ns};
+  }
+  return best;
+}
+
+std::optional<ProductTile>
+mlir::ark::findCommonTile(TargetAttr target, ArrayRef<ProductSizes> products) {
+  const ProductSizes &first = products.front();
+  MatrixTilesAttr listed = getListedTiles(target);
+  if (!listed || first.depth % listed.getDepth() != 0)
+    return std::nullopt;
+  std::optional<ProductTile> best;
+  for (auto [rows, columns] : getTiles(target, first)) {
+    int64_t tiles = 0;
+    bool dividesAll = true;
+    for (const ProductSizes &sizes : products) {
+      tiles += countTiles(sizes, rows, columns);
+      dividesAll &=
+          llvm::is_contained(getTiles(target, sizes), std::pair(rows, columns));
+    }
+    if (!dividesAll)
+      continue;
+    double ns = divideCeil(tiles, target.getSms()) *
+                predictTileNs(target, first, rows, columns);
     if (!best || ns < best->ns)
       best = {rows, columns, ns};
   }

@@ -80,6 +80,12 @@ double predictTilesNs(TargetAttr target, const ProductSizes &sizes,
 std::optional<ProductTile> findListedTile(TargetAttr target,
                                           const ProductSizes &sizes);
 
+/// Returns the listed tile with the shortest predicted time for products of
+/// equal depth whose vCTAs run at once. Returns nothing if no listed tile
+/// divides all results evenly.
+std::optional<ProductTile> findCommonTile(TargetAttr target,
+                                          ArrayRef<ProductSizes> products);
+
 /// Halves the longer side of a tile until `isEnough()`, or until the sides have
 /// their minimum.
 void halveTile(int64_t &rows, int64_t &columns, int64_t leastRows,

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Writes the tables of docs/support.md: the ops, element types and models that test cases cover,
-and the ATen ops that ark supports.
+"""Writes the tables of docs/support.md: the targets, the ops, element types and models that test
+cases cover, and the ATen ops that ark supports.
 
-Builds every case of tests/support/op_cases.py and records the element types with which the case
-calls functions of the package. Loads a small folder of every model type in every element type;
-tests/host/models compares the same folders with transformers.
+Takes the targets from the registry of backends and from the compiler. Builds every case of
+tests/support/op_cases.py and records the element types with which the case calls functions of the
+package. Loads a small folder of every model type in every element type; tests/host/models compares
+the same folders with transformers.
 
 A table lies between the comments `<!-- begin NAME -->` and `<!-- end NAME -->` of the page.
 
@@ -25,9 +26,12 @@ from pathlib import Path
 from typing import Any
 
 import ark_mlir as ark
+from ark_mlir.backends import BackendInfo, backend_info, backend_names
 from ark_mlir.dtypes import ALL, DType
 from ark_mlir.frontend import ops
 from ark_mlir.pytorch import aten
+from ark_mlir.targets.target import Target, look_up
+from ark_mlir.units import size
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "support"))
@@ -161,6 +165,52 @@ def functions(family: str) -> list[str]:
     return importlib.import_module(f"ark_mlir.frontend.ops.{family}").__all__
 
 
+def list_targets(backend: BackendInfo) -> list[str]:
+    """Returns the names of the targets that the compiler knows.
+
+    Only the compiler has the list of the architectures of GPUs. The error for an unknown
+    architecture ends with it.
+    """
+    if not backend.is_gpu:
+        return [backend.name]
+    try:
+        look_up(f"{backend.name}:unknown")
+    except ark.InvalidUsageError as error:
+        _, found, archs = error.message.rpartition("expected one of ")
+        if found:
+            return [f"{backend.name}:{arch}" for arch in archs.split(", ")]
+    raise SystemExit(f"the compiler does not list the architectures of {backend.name}")
+
+
+def target_table() -> str:
+    """Returns the table of targets: the facts of machines, and the abilities of their backends."""
+    lines = [
+        "| target | SMs | shared memory | streaming reads | matrix products | ranks | processes "
+        "| task packets | GPUs |",
+        "|---|--:|--:|--:|--:|:-:|:-:|:-:|:-:|",
+    ]
+    for backend in map(backend_info, backend_names()):
+        abilities = (
+            backend.has_ranks, bool(backend.process_memory), backend.has_task_packets,
+            backend.selects_devices,
+        )  # fmt: skip
+        marks = " | ".join("✓" if ability else " " for ability in abilities)
+        for name in list_targets(backend):
+            lines.append(f"| {describe_machine(name, backend, look_up(name))} | {marks} |")
+    return "\n".join(lines) + "\n"
+
+
+def describe_machine(name: str, backend: BackendInfo, target: Target) -> str:
+    """Returns the first cells of a row: the name of a target and the facts of its machine."""
+    if not backend.is_gpu:
+        # The number of workers, and with it the rates, are those of the machine or of the caller.
+        return f"`{name}`, `{name}:N` | N |   |   |  "
+    return (
+        f"`{name}` | {target.sms} | {size(target.shared_memory)} | {target.bandwidth:,} GB/s | "
+        f"{target.flops // 1000:,} TFLOP/s"
+    )
+
+
 def make_tables() -> dict[str, str]:
     """Returns the generated parts of the page by name."""
     models = record_models()
@@ -168,6 +218,7 @@ def make_tables() -> dict[str, str]:
     names = [name for family in FAMILIES for name in functions(family)]
     floats = tuple(dtype for dtype in ALL if any(dtype in kinds for kinds in models.values()))
     return {
+        "targets": target_table(),
         "ops": table("function", {name: seen[name] for name in names if name in seen}),
         "other ops": enumerate_names(name for name in names if name not in seen),
         "collectives": enumerate_names(functions("collectives")),

@@ -18,41 +18,41 @@ using namespace mlir;
 using namespace mlir::ark;
 
 //===----------------------------------------------------------------------===//
-// Clustering
+// Grouping
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Ops that become one group. Only ops of the cluster read results other than
+/// Ops that become one group. Only ops of the group read results other than
 /// that of `root`, so that the group can replace `root`.
-struct Cluster {
+struct Group {
   SmallVector<Operation *> ops;
   Operation *anchor = nullptr;
   Operation *root = nullptr;
   Attribute plan;
 };
 
-class Clustering {
+class Grouping {
 public:
-  Clustering(ProgramOp program, int64_t maxOps);
+  Grouping(ProgramOp program, int64_t maxOps);
 
-  /// Returns the clusters in the order of their roots.
-  SmallVector<Cluster *> getClusters();
+  /// Returns the groups in the order of their roots.
+  SmallVector<Group *> getGroups();
 
 private:
-  void growEpilogue(Cluster &cluster);
-  bool waitsForAnotherPlan(Operation *op, const Cluster &cluster);
-  void growPrologue(Cluster &cluster, ArrayRef<Value> operands);
-  bool canJoin(Cluster &cluster, Operation *op, Operation *root);
-  bool canMove(Cluster &cluster, Operation *op, Operation *root);
+  void growEpilogue(Group &group);
+  bool waitsForAnotherPlan(Operation *op, const Group &group);
+  void growPrologue(Group &group, ArrayRef<Value> operands);
+  bool canJoin(Group &group, Operation *op, Operation *root);
+  bool canMove(Group &group, Operation *op, Operation *root);
   void joinProduct(GatherOp gather);
-  void join(Cluster &cluster, Operation *op);
-  Cluster &startCluster(Operation *op);
+  void join(Group &group, Operation *op);
+  Group &startGroup(Operation *op);
 
   int64_t maxOps;
   Overwriters overwriters;
   DenseMap<Operation *, unsigned> position;
-  llvm::MapVector<Operation *, Cluster *> clusterOf;
-  SmallVector<std::unique_ptr<Cluster>> clusters;
+  llvm::MapVector<Operation *, Group *> groupOf;
+  SmallVector<std::unique_ptr<Group>> groups;
 };
 } // namespace
 
@@ -60,16 +60,16 @@ static ArrayRef<int64_t> getShape(Value value) {
   return cast<RankedTensorType>(value.getType()).getShape();
 }
 
-/// Returns the operands of the epilogue of a cluster.
-static SmallVector<Value> getEpilogueOperands(const Cluster &cluster) {
+/// Returns the operands of the epilogue of a group.
+static SmallVector<Value> getEpilogueOperands(const Group &group) {
   SmallVector<Value> operands;
-  for (Operation *op : cluster.ops)
+  for (Operation *op : group.ops)
     if (isa<ElementwiseOpInterface>(op))
       llvm::append_range(operands, op->getOperands());
   return operands;
 }
 
-Clustering::Clustering(ProgramOp program, int64_t maxOps)
+Grouping::Grouping(ProgramOp program, int64_t maxOps)
     : maxOps(maxOps), overwriters(program.getBody().front()) {
   Block &block = program.getBody().front();
   SmallVector<AnchorOpInterface> anchors;
@@ -88,65 +88,65 @@ Clustering::Clustering(ProgramOp program, int64_t maxOps)
   // An epilogue always saves a round trip through memory, so all anchors choose
   // their epilogues before any anchor chooses a prologue.
   for (AnchorOpInterface anchor : anchors)
-    if (Cluster &cluster = startCluster(anchor); anchor.takesEpilogue())
-      growEpilogue(cluster);
+    if (Group &group = startGroup(anchor); anchor.takesEpilogue())
+      growEpilogue(group);
   for (GatherOp gather : choices)
     joinProduct(gather);
   for (AnchorOpInterface anchor : anchors) {
-    Cluster &cluster = *clusterOf[anchor];
-    growPrologue(cluster, anchor.getPrologueOperands());
-    growPrologue(cluster, getEpilogueOperands(cluster));
+    Group &group = *groupOf[anchor];
+    growPrologue(group, anchor.getPrologueOperands());
+    growPrologue(group, getEpilogueOperands(group));
   }
   for (Operation *op : llvm::reverse(elementwise))
-    if (!clusterOf.count(op))
-      growPrologue(startCluster(op), llvm::to_vector(op->getOperands()));
+    if (!groupOf.count(op))
+      growPrologue(startGroup(op), llvm::to_vector(op->getOperands()));
 }
 
-SmallVector<Cluster *> Clustering::getClusters() {
-  SmallVector<Cluster *> sorted;
-  for (std::unique_ptr<Cluster> &cluster : clusters)
-    sorted.push_back(cluster.get());
+SmallVector<Group *> Grouping::getGroups() {
+  SmallVector<Group *> sorted;
+  for (std::unique_ptr<Group> &group : groups)
+    sorted.push_back(group.get());
   auto before = [&](Operation *a, Operation *b) {
     return position.at(a) < position.at(b);
   };
   llvm::sort(sorted,
-             [&](Cluster *a, Cluster *b) { return before(a->root, b->root); });
-  for (Cluster *cluster : sorted)
-    llvm::sort(cluster->ops, before);
+             [&](Group *a, Group *b) { return before(a->root, b->root); });
+  for (Group *group : sorted)
+    llvm::sort(group->ops, before);
   return sorted;
 }
 
-Cluster &Clustering::startCluster(Operation *op) {
-  clusters.push_back(std::make_unique<Cluster>());
-  Cluster &cluster = *clusters.back();
-  cluster.root = op;
+Group &Grouping::startGroup(Operation *op) {
+  groups.push_back(std::make_unique<Group>());
+  Group &group = *groups.back();
+  group.root = op;
   if (isa<AnchorOpInterface>(op))
-    cluster.anchor = op;
-  join(cluster, op);
-  return cluster;
+    group.anchor = op;
+  join(group, op);
+  return group;
 }
 
-void Clustering::join(Cluster &cluster, Operation *op) {
-  cluster.ops.push_back(op);
-  clusterOf[op] = &cluster;
-  if (!cluster.plan)
-    cluster.plan = op->getDiscardableAttr(ArkDialect::kPlanAttr);
+void Grouping::join(Group &group, Operation *op) {
+  group.ops.push_back(op);
+  groupOf[op] = &group;
+  if (!group.plan)
+    group.plan = op->getDiscardableAttr(ArkDialect::kPlanAttr);
 }
 
-/// Returns true if the elementwise `op`, which is in no cluster, may join a
-/// cluster with result `root`.
-bool Clustering::canJoin(Cluster &cluster, Operation *op, Operation *root) {
-  return isa<ElementwiseOpInterface>(op) && !clusterOf.count(op) &&
-         static_cast<int64_t>(cluster.ops.size()) < maxOps &&
-         canMove(cluster, op, root);
+/// Returns true if the elementwise `op`, which is in no group, may join a
+/// group with result `root`.
+bool Grouping::canJoin(Group &group, Operation *op, Operation *root) {
+  return isa<ElementwiseOpInterface>(op) && !groupOf.count(op) &&
+         static_cast<int64_t>(group.ops.size()) < maxOps &&
+         canMove(group, op, root);
 }
 
 /// Returns true if the plan of `op` is absent or equals the plan of the
-/// cluster, and all ops that move to the position of `root` still read the same
+/// group, and all ops that move to the position of `root` still read the same
 /// values.
-bool Clustering::canMove(Cluster &cluster, Operation *op, Operation *root) {
+bool Grouping::canMove(Group &group, Operation *op, Operation *root) {
   Attribute plan = op->getDiscardableAttr(ArkDialect::kPlanAttr);
-  if (plan && plan != cluster.plan)
+  if (plan && plan != group.plan)
     return false;
   auto staysValid = [&](Operation *moved) {
     return llvm::all_of(moved->getOperands(), [&](Value operand) {
@@ -158,80 +158,80 @@ bool Clustering::canMove(Cluster &cluster, Operation *op, Operation *root) {
         return true;
       // A vCTA of the update writes while other vCTAs still read.
       auto update = dyn_cast<UpdateOp>(overwriter);
-      return update && update == cluster.anchor &&
+      return update && update == group.anchor &&
              readsOwnElements(update, operand);
     });
   };
-  return staysValid(op) && llvm::all_of(cluster.ops, staysValid);
+  return staysValid(op) && llvm::all_of(group.ops, staysValid);
 }
 
-/// Returns true if `op`, which has no plan, would make a pinned cluster wait
-/// for a cluster with another pin. Pinned clusters are meant to run
+/// Returns true if `op`, which has no plan, would make a pinned group wait
+/// for a group with another pin. Pinned groups are meant to run
 /// concurrently, before `op`.
-bool Clustering::waitsForAnotherPlan(Operation *op, const Cluster &cluster) {
-  if (!cluster.plan)
+bool Grouping::waitsForAnotherPlan(Operation *op, const Group &group) {
+  if (!group.plan)
     return false;
   SmallVector<Value> worklist(op->getOperands());
   llvm::SmallPtrSet<Operation *, 8> seen;
   while (!worklist.empty()) {
     Operation *producer = getViewBase(worklist.pop_back_val()).getDefiningOp();
-    if (!producer || clusterOf.lookup(producer) == &cluster ||
+    if (!producer || groupOf.lookup(producer) == &group ||
         !seen.insert(producer).second)
       continue;
     Attribute plan = producer->getDiscardableAttr(ArkDialect::kPlanAttr);
-    if (plan && plan != cluster.plan)
+    if (plan && plan != group.plan)
       return true;
-    // An op without a plan may become part of a cluster with a plan.
+    // An op without a plan may become part of a group with a plan.
     if (!plan && isa<ElementwiseOpInterface>(producer))
       llvm::append_range(worklist, producer->getOperands());
   }
   return false;
 }
 
-void Clustering::growEpilogue(Cluster &cluster) {
+void Grouping::growEpilogue(Group &group) {
   while (true) {
-    Value result = cluster.root->getResult(0);
+    Value result = group.root->getResult(0);
     llvm::SmallSetVector<Operation *, 4> users(result.user_begin(),
                                                result.user_end());
     if (users.size() != 1)
       return;
     Operation *user = users.front();
-    if (!canJoin(cluster, user, user) || waitsForAnotherPlan(user, cluster) ||
+    if (!canJoin(group, user, user) || waitsForAnotherPlan(user, group) ||
         getShape(user->getResult(0)) != getShape(result))
       return;
-    join(cluster, user);
-    cluster.root = user;
+    join(group, user);
+    group.root = user;
   }
 }
 
-/// Adds a gather of matrices to the cluster of the product that multiplies by
-/// them. The epilogue of this cluster is final.
-void Clustering::joinProduct(GatherOp gather) {
-  Cluster &cluster = *clusterOf[getProductOfGathered(gather)];
-  if (canMove(cluster, gather, cluster.root))
-    join(cluster, gather);
+/// Adds a gather of matrices to the group of the product that multiplies by
+/// them. The epilogue of this group is final.
+void Grouping::joinProduct(GatherOp gather) {
+  Group &group = *groupOf[getProductOfGathered(gather)];
+  if (canMove(group, gather, group.root))
+    join(group, gather);
   else
-    startCluster(gather);
+    startGroup(gather);
 }
 
-void Clustering::growPrologue(Cluster &cluster, ArrayRef<Value> operands) {
+void Grouping::growPrologue(Group &group, ArrayRef<Value> operands) {
   SmallVector<Value> worklist(operands);
   while (!worklist.empty()) {
     Value operand = worklist.pop_back_val();
     Operation *producer = operand.getDefiningOp();
-    if (!producer || !canJoin(cluster, producer, cluster.root))
+    if (!producer || !canJoin(group, producer, group.root))
       continue;
-    // All readers of the producer must be in this cluster, and no element but
+    // All readers of the producer must be in this group, and no element but
     // that of a cast may be computed twice. The result shapes of other users
     // are not compared, because ops such as the return have no result.
     bool staysInside = llvm::all_of(producer->getUsers(), [&](Operation *user) {
-      return clusterOf.lookup(user) == &cluster &&
+      return groupOf.lookup(user) == &group &&
              (isa<AnchorOpInterface>(user) || isa<CastOp>(producer) ||
               getShape(user->getResult(0)) == getShape(operand));
     });
     if (!staysInside)
       continue;
-    join(cluster, producer);
+    join(group, producer);
     llvm::append_range(worklist, producer->getOperands());
   }
 }
@@ -248,19 +248,19 @@ public:
       names.insert({group.getName(), 1});
   }
 
-  /// Builds the group of a cluster and replaces its result. The ops of the
-  /// cluster stay in place without uses.
-  GroupOp build(const Cluster &cluster);
+  /// Creates the `ark.group` of a group and replaces the result of its root.
+  /// The grouped ops stay in place without uses.
+  GroupOp build(const Group &group);
 
 private:
-  std::string makeName(const Cluster &cluster);
+  std::string makeName(const Group &group);
 
   llvm::StringMap<unsigned> names;
 };
 } // namespace
 
-std::string GroupBuilder::makeName(const Cluster &cluster) {
-  Operation *op = cluster.anchor ? cluster.anchor : cluster.root;
+std::string GroupBuilder::makeName(const Group &group) {
+  Operation *op = group.anchor ? group.anchor : group.root;
   StringRef name = getUserName(op->getLoc());
   if (name.empty())
     name = op->getName().stripDialect();
@@ -304,40 +304,39 @@ static void collectDeps(Value value, Operation *reader,
   }
 }
 
-GroupOp GroupBuilder::build(const Cluster &cluster) {
+GroupOp GroupBuilder::build(const Group &group) {
   llvm::SetVector<Value> inputs, splats, deps;
-  llvm::SmallPtrSet<Operation *, 8> inside(cluster.ops.begin(),
-                                           cluster.ops.end());
-  for (Operation *op : cluster.ops)
+  llvm::SmallPtrSet<Operation *, 8> inside(group.ops.begin(), group.ops.end());
+  for (Operation *op : group.ops)
     for (Value operand : op->getOperands()) {
       Operation *producer = operand.getDefiningOp();
       if (inside.contains(producer))
         continue;
-      collectDeps(operand, cluster.root, deps);
+      collectDeps(operand, group.root, deps);
       (getSplat(operand) ? splats : inputs).insert(operand);
     }
   inputs.insert(deps.begin(), deps.end());
 
-  Operation *anchor = cluster.anchor ? cluster.anchor : cluster.root;
-  OpBuilder builder(cluster.root);
-  auto group = GroupOp::create(
-      builder, anchor->getLoc(), cluster.root->getResultTypes(),
-      builder.getStringAttr(makeName(cluster)), inputs.getArrayRef(),
-      /*tile=*/nullptr, dyn_cast_or_null<DictionaryAttr>(cluster.plan));
-  Block &body = group.getBody().emplaceBlock();
+  Operation *anchor = group.anchor ? group.anchor : group.root;
+  OpBuilder builder(group.root);
+  auto groupOp = GroupOp::create(
+      builder, anchor->getLoc(), group.root->getResultTypes(),
+      builder.getStringAttr(makeName(group)), inputs.getArrayRef(),
+      /*tile=*/nullptr, dyn_cast_or_null<DictionaryAttr>(group.plan));
+  Block &body = groupOp.getBody().emplaceBlock();
   IRMapping mapping;
   for (Value input : inputs)
     mapping.map(input, body.addArgument(input.getType(), input.getLoc()));
   builder.setInsertionPointToStart(&body);
   for (Value splat : splats)
     builder.clone(*splat.getDefiningOp(), mapping);
-  for (Operation *op : cluster.ops)
-    // From here on, the group carries the plan.
+  for (Operation *op : group.ops)
+    // From here on, the `ark.group` carries the plan.
     builder.clone(*op, mapping)->removeDiscardableAttr(ArkDialect::kPlanAttr);
-  YieldOp::create(builder, cluster.root->getLoc(),
-                  ValueRange{mapping.lookup(cluster.root->getResult(0))});
-  cluster.root->getResult(0).replaceAllUsesWith(group.getResult(0));
-  return group;
+  YieldOp::create(builder, group.root->getLoc(),
+                  ValueRange{mapping.lookup(group.root->getResult(0))});
+  group.root->getResult(0).replaceAllUsesWith(groupOp.getResult(0));
+  return groupOp;
 }
 
 /// Removes identities, whose dependences the groups now carry. Remaining
@@ -369,16 +368,16 @@ struct FormGroupsPass : ark::impl::FormGroupsPassBase<FormGroupsPass> {
     ProgramOp program = getOperation();
     // A dead reader would keep its producers out of groups.
     removeDeadOps(program);
-    Clustering clustering(program, maxOps);
-    SmallVector<Cluster *> clusters = clustering.getClusters();
+    Grouping grouping(program, maxOps);
+    SmallVector<Group *> groups = grouping.getGroups();
     GroupBuilder builder(program);
-    for (Cluster *cluster : clusters) {
-      builder.build(*cluster);
+    for (Group *group : groups) {
+      builder.build(*group);
       ++numGroups;
-      numFused += cluster->ops.size() - 1;
+      numFused += group->ops.size() - 1;
     }
-    for (Cluster *cluster : llvm::reverse(clusters))
-      for (Operation *op : llvm::reverse(cluster->ops))
+    for (Group *group : llvm::reverse(groups))
+      for (Operation *op : llvm::reverse(group->ops))
         op->erase();
     removeIdentities(program);
     removeDeadOps(program);

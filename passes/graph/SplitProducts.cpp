@@ -24,12 +24,11 @@ using namespace mlir::ark;
 /// tasks, which use the idle SMs.
 static constexpr double kMinGain = 0.15, kMinGainAcrossDepth = 0.35;
 /// The fraction of the bandwidth of DRAM with which products of 64 to 128 rows
-/// read weights (measured on an H200).
+/// read weights: docs/rationale.md, "When a product is split".
 static constexpr double kReadShare = 0.8;
-/// The sum of split-K parts reads and writes at the bandwidth of DRAM if the
-/// parts have at most kCachedBytes, otherwise at half of it (measured on an
-/// H200: 8 MiB take 3 to 9 us, 16 MiB 15 us).
-static constexpr double kCachedBytes = 8 << 20, kUncachedShare = 0.5;
+/// The fraction of the bandwidth of DRAM with which the addition reads
+/// accumulators that do not stay in the L2: DRAM stores and loads each of them.
+static constexpr double kUncachedShare = 0.5;
 
 /// Returns the dimension of the depth (K) of an operand.
 static int64_t getDepthDim(MatmulOp op, OpOperand &operand) {
@@ -76,7 +75,8 @@ static double predictSum(TargetAttr target, const ProductSizes &sizes,
       static_cast<double>(sizes.batches) * sizes.rows * sizes.columns * parts;
   int64_t sms = target.getSms();
   double bytes = kAccumulatorBytes * elements;
-  double share = bytes <= kCachedBytes ? 1 : kUncachedShare;
+  bool isCached = bytes <= target.getGpu().getMatrixTiles().getL2();
+  double share = isCached ? 1 : kUncachedShare;
   return predictVCTANs(target, sms, 2 * bytes / share / sms, elements / sms) +
          predictHandoffNs(target, sms);
 }

@@ -18,6 +18,9 @@ namespace mlir::ark::abi {
 inline constexpr llvm::StringLiteral kEntry = "ark_kernel";
 /// Function that executes a work item: it selects the body of the task.
 inline constexpr llvm::StringLiteral kRun = "ark_execute_work_item";
+/// The optional function of a resident kernel, which calls the dispatch loop
+/// once, or once per ring of a doorbell.
+inline constexpr llvm::StringLiteral kResident = "ark_resident_loop";
 /// Functions that read an entry of a table, in kernels for GPUs: an instruction
 /// of a lane, the body and first operand of a task, and the address of an
 /// operand.

@@ -278,8 +278,8 @@ def export_states(folder: Path, target: str) -> None:
 
 
 def export_assemblers(path: Path, target: str) -> None:
-    """Exports one program assembled by nvJitLink, as PTX for the driver, as PTX for older GPUs, and
-    without libdevice. The program uses every function of libdevice that ark calls."""
+    """Exports one program assembled by nvJitLink, as PTX for NVIDIA's driver, as PTX for older
+    GPUs, and without libdevice. The program uses every function of libdevice that ark calls."""
     path.mkdir()
     random = np.random.default_rng(0)
     with ark.Program("assembled") as program:

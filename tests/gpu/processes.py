@@ -16,7 +16,7 @@ Launch = Callable[..., "list[Any]"]
 
 
 def count_gpus() -> int:
-    """Returns the number of GPUs; zero without a driver."""
+    """Returns the number of GPUs; zero without NVIDIA's driver."""
     try:
         return count_devices()
     except ark.UnsupportedError:

@@ -1,4 +1,4 @@
-"""Kernels assembled by nvJitLink, and kernels that the driver assembles from PTX."""
+"""Kernels assembled by nvJitLink, and kernels that NVIDIA's driver assembles from PTX."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ pytestmark = pytest.mark.gpu
 
 Load = Callable[[str], ark.Executable]
 Read = Callable[[str], dict[str, Any]]
-# The driver checks at once that PTX for sm_90a fits the GPU; PTX for sm_80 runs on any later GPU.
+# NVIDIA's driver checks at once that PTX for sm_90a fits the GPU. PTX for sm_80 runs on any later
+# GPU.
 BUNDLES = ["nvjitlink", "driver", "driver-sm_80", "no-libdevice"]
 
 

@@ -76,7 +76,7 @@ def values() -> Any:
 
 
 def legacy() -> Any:
-    """Runs as `values`, while the driver of rank 1 refuses file descriptors of memory."""
+    """Runs as `values`, while NVIDIA's driver at rank 1 refuses file descriptors of memory."""
 
     def refuse(part: Any) -> int:
         raise ark.DeviceError("cuMemExportToShareableHandle failed: CUDA_ERROR_NOT_PERMITTED")

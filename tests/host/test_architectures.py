@@ -47,7 +47,7 @@ def find_python_names(text: str) -> list[str]:
 
 
 def test_names_in_python() -> None:
-    """The stand-in for a driver describes a machine, so it may name one."""
+    """The stand-in for a vendor's driver describes a machine, so it may name one."""
     found = {
         str(path.relative_to(ROOT)): names
         for path in sorted((ROOT / "ark_mlir").rglob("*.py"))

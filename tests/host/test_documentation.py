@@ -164,6 +164,19 @@ def test_tables_go_between_their_marks() -> None:
         make_support.fill_in(page, {"y": ""})
 
 
+def test_support_lists_the_targets_of_the_compiler() -> None:
+    """The page has the targets that the compiler knows, with the facts of the registry."""
+    pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
+    make_support = load_script("make_support")
+    page = read_page("support.md")
+    table = make_support.target_table()
+    assert make_support.fill_in(page, {"targets": table}) == page, "run `make docs`"
+    rows = {row.split("`")[1]: row for row in table.splitlines()[2:]}
+    assert {"cpu", "cuda:sm_90a", "hip:gfx942"} <= set(rows)
+    assert "| 132 | 227 KiB |" in rows["cuda:sm_90a"]
+    assert rows["hip:gfx942"].count("✓") == 1
+
+
 def test_versions_equal_those_of_the_code() -> None:
     import ark_mlir
     from ark_mlir.bundle.format import VERSION

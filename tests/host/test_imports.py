@@ -39,7 +39,7 @@ USES = {
     "frontend": {"dialects", "mlir"},
     "http": {"text"},
     "mlir": set[str](),
-    "models": {"frontend", "runtime", "text"},
+    "models": {"bundle", "frontend", "runtime", "text"},
     "optim": {"frontend"},
     "pytorch": {"compiler", "frontend", "runtime"},
     "reference": {"dialects", "frontend", "mlir"},

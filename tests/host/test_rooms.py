@@ -15,6 +15,8 @@ LIB = ROOT / "lib"
 RUNTIME = ROOT / "ark_mlir" / "runtime"
 ROOMS = sorted(path.parent for path in PASSES.rglob("CMakeLists.txt") if path.parent != PASSES)
 LINES = 40
+# The most lines of a source of the package: a longer one has two jobs.
+LINES_OF_A_SOURCE = 500
 # Files that every room has, and that no README needs to name.
 COMMON = {"Passes"}
 # Suffixes of the files that READMEs name. `Dockerfile` has none.
@@ -41,6 +43,15 @@ def test_readme(room: Path) -> None:
     text = (room / "README.md").read_text(encoding="utf-8")
     assert len(text.splitlines()) <= LINES
     assert [word for word in ("**Input:**", "**Output:**", "ead ") if word not in text] == []
+
+
+def test_sources_of_the_package_have_one_job() -> None:
+    sources = {
+        named(path): len(path.read_text(encoding="utf-8").splitlines())
+        for path in (ROOT / "ark_mlir").rglob("*.py")
+    }
+    assert "ark_mlir/runtime/gpu/driver.py" in sources
+    assert {name: lines for name, lines in sources.items() if lines > LINES_OF_A_SOURCE} == {}
 
 
 def find_unnamed(room: Path) -> list[str]:

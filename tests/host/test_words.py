@@ -1,4 +1,5 @@
-"""One word for one thing: words that docs/glossary.md replaced do not come back."""
+"""One word for one thing: words that docs/glossary.md replaced do not come back. Comments,
+docstrings and paragraphs begin with their subject."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from prose import find_first_lines
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("ark_mlir", "benchmarks", "dialects", "docs", "examples", "lib", "passes", "tests")
@@ -49,6 +51,17 @@ REPLACED_IN_PYTHON = {
     r"\b(RUNS_ALONE|runs_alone|left_alone|_alone\(\))": "exclusive; the noun",
     r"\b(Member|Communicator)\.turn\b|\bTurn\b\(|_turns?\b(?<!in_turn)": "collective call; shard",
 }
+# Ranks that are processes exchange control messages; a message has data of tensors.
+MESSAGE = (
+    r"\b([Aa]|no|one|more|last|all|unread|malformed|received|encoded|every|its|their|other) "
+    r"messages?\b"
+)
+# The driver is ark's; the vendor's driver is the library of NVIDIA or AMD.
+DRIVER = (
+    r"\b([Tt]he|[Aa]|[Tt]his) (CUDA )?driver (assembles|cannot|chooses|compiles|maps|may|queues|"
+    r"refuses|rejects|reports|waits|is too old)\b"
+    r"|\b[Cc]alls? of (the|a) driver\b|stand-in for (the|a|its) driver\b"
+)
 # Folders in which an index or a position of an element is meant, and never a place.
 INDICES = ("ark_mlir", "benchmarks", "docs/extensions", "examples", "tests")
 PLACE = (
@@ -64,6 +77,19 @@ THREADS = (
     "tests/support/emulation/products.cpp",
     "tests/support/emulation/warps.cpp",
     "tests/support/emulation/warpgroups.cpp",
+)
+# A comment, a docstring or a paragraph does not begin with a pronoun or a word whose noun is in
+# another one.
+_VERBS = (
+    "is|are|was|were|has|have|had|does|do|did|can|cannot|could|may|might|must|should|will|would|"
+    "also|only|then|not|means?|needs?|makes?|takes?|gives?|keeps?|holds?|happens?|lets?|leaves?|"
+    "ran|crash|crashes|computes?|rounds?|avoids?|ensures?|allows?|works?|shows?"
+)
+NEIGHBOUR = re.compile(
+    r"(It|They|Them|Its|Their|He|She|Those|Such|So|Also|Otherwise|Hence|Thus|Therefore|Moreover|"
+    r"Likewise|Consequently|But|However,|Instead,|The (former|latter)|The same (for|as|with|in)|"
+    r"(This|These) (sentence|statement|paragraph|rule)s?|"
+    rf"(This|That|These|Both|Each|Either|Neither|Another) ({_VERBS}))(?!\w)"
 )
 # A docstring begins with a verb or a noun.
 QUESTION = re.compile(r"(Whether|What|Where|When|How|Why|Who)\b")
@@ -130,6 +156,17 @@ def test_indices_are_no_places() -> None:
     assert find_words(PLACE, paths) == []
 
 
+def test_ranks_exchange_control_messages() -> None:
+    paths = [path for path in FILES if ROOT / "ark_mlir" / "distributed" in path.parents]
+    assert len(paths) > 10
+    assert find_words(MESSAGE, paths) == [], "use instead: control message"
+
+
+def test_the_library_of_a_vendor_is_the_vendors_driver() -> None:
+    paths = [path for path in FILES if path.suffix in (".py", ".md") and path.name != "log.md"]
+    assert find_words(DRIVER, paths) == [], "use instead: NVIDIA's driver, the vendor's driver"
+
+
 def test_docstrings_begin_with_a_verb_or_a_noun() -> None:
     paths = [path for path in FILES if path.suffix == ".py"]
     assert find_words(rf'^\s*[rf]?"""{QUESTION.pattern}', paths) == []
@@ -139,6 +176,41 @@ def test_comments_of_declarations_begin_with_a_verb_or_a_noun() -> None:
     paths = [path for path in FILES if path.suffix in (".cpp", ".h", ".td")]
     first = re.compile(rf"(?:^|\n)(?!\s*///)[^\n]*\n\s*/// {QUESTION.pattern}")
     assert [str(path.relative_to(ROOT)) for path in paths if first.search(read(path))] == []
+
+
+def find_dependent_beginnings(path: Path, text: str) -> list[str]:
+    """Returns the beginnings of comments, docstrings and paragraphs that need a neighbour."""
+    # Most files have no such words at all, and are not parsed.
+    if not re.search(rf"(?m)(^[\s\W\d]*|# |// ){NEIGHBOUR.pattern}", text):
+        return []
+    return [
+        f"{path}:{number}: {line}"
+        for number, line in find_first_lines(path, text)
+        if NEIGHBOUR.match(line)
+    ]
+
+
+def test_beginnings_need_no_neighbour() -> None:
+    found = [line for path in FILES for line in find_dependent_beginnings(path, read(path))]
+    assert found == [], "name the subject: a reader may begin here"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "numbers"),
+    [
+        ("a.py", '"""Adds.\n\nIt is fast.\n"""\n', [3]),
+        ("a.py", "# Adds\n# It is one comment.\n\n# Both are ints.\n", [4]),
+        ("a.py", "x = 1  # These are seconds\ny = '# It is text'\n", [1]),
+        ("a.py", "# These settings help.\n# Each task has one.\n", []),
+        ("a.md", "It is.\nIt goes on.\n\n- Such a list\n  It goes on.\n", [1, 4]),
+        ("a.md", "```\nIt is code.\n```\n\nThis page is short.\n", []),
+        ("a.cpp", "/// Adds.\n/// It goes on.\n\n/// So it adds.\nint a; // Also one\n", [4, 5]),
+        ("a.h", 'const char *a = "// It is text";\n', []),
+    ],
+)
+def test_the_search_finds_beginnings(name: str, text: str, numbers: list[int]) -> None:
+    found = find_dependent_beginnings(Path(name), text)
+    assert [int(line.split(":")[1]) for line in found] == numbers
 
 
 def test_the_search_finds_words() -> None:

@@ -28,7 +28,7 @@ QUICK = (
     "testing",
     "tuning",
 )
-# Tests that make each call of a driver fail, and models of protocols, take minutes.
+# Tests that make each call of a vendor's driver fail, and models of protocols, take minutes.
 NOT_QUICK = ("runtime/cuda", "runtime/gpu", "runtime/ranks")
 
 

@@ -46,17 +46,17 @@
 
 //--- layer.mlir
 ark.program @layer(
-    %x: tensor<48x256xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %x: tensor<46x256xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %g: tensor<256xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "g"},
     %w: tensor<512x256xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"},
     %v: tensor<256x512xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "v"})
-    -> (tensor<48x256xbf16> {ark.name = "y"}) {
-  %0 = ark.rmsnorm %x weight %g eps = 1.0e-5 : (tensor<48x256xbf16>, tensor<256xbf16>) -> tensor<48x256xbf16>
-  %1 = ark.matmul %0, %w {transpose_other} : (tensor<48x256xbf16>, tensor<512x256xbf16>) -> tensor<48x512xbf16>
-  %2 = ark.gelu %1 approximate = none : (tensor<48x512xbf16>) -> tensor<48x512xbf16>
-  %3 = ark.matmul %2, %v {transpose_other} : (tensor<48x512xbf16>, tensor<256x512xbf16>) -> tensor<48x256xbf16>
-  %4 = ark.softmax %3 axis = 1 : (tensor<48x256xbf16>) -> tensor<48x256xbf16>
-  ark.return %4 : tensor<48x256xbf16>
+    -> (tensor<46x256xbf16> {ark.name = "y"}) {
+  %0 = ark.rmsnorm %x weight %g eps = 1.0e-5 : (tensor<46x256xbf16>, tensor<256xbf16>) -> tensor<46x256xbf16>
+  %1 = ark.matmul %0, %w {transpose_other} : (tensor<46x256xbf16>, tensor<512x256xbf16>) -> tensor<46x512xbf16>
+  %2 = ark.gelu %1 approximate = none : (tensor<46x512xbf16>) -> tensor<46x512xbf16>
+  %3 = ark.matmul %2, %v {transpose_other} : (tensor<46x512xbf16>, tensor<256x512xbf16>) -> tensor<46x256xbf16>
+  %4 = ark.softmax %3 axis = 1 : (tensor<46x256xbf16>) -> tensor<46x256xbf16>
+  ark.return %4 : tensor<46x256xbf16>
 }
 
 //--- planned.mlir

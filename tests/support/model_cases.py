@@ -304,8 +304,9 @@ def write_folder(folder: Path, entries: dict[str, Any]) -> None:
 
     from ark_mlir.models.config import read_config
     from ark_mlir.models.decoder import build_decode
+    from ark_mlir.models.decoder_reader import read_decoder
     from ark_mlir.models.encoder import EncoderConfig, build
-    from ark_mlir.models.families import FAMILIES, read_decoder
+    from ark_mlir.models.families import FAMILIES
 
     (folder / "config.json").write_text(json.dumps(entries))
     config = read_config(folder)

@@ -1,4 +1,4 @@
-"""Tensors of torch that claim to be on a GPU, and the stand-in for the driver that runs them."""
+"""Tensors of torch that claim to be on a GPU, and the stand-in for NVIDIA's driver."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def on_gpu(tensor: Any) -> Any:
 
 
 def make_cuda(monkeypatch: pytest.MonkeyPatch, vendor: type[FakeCuda] = FakeCuda) -> FakeCuda:
-    """Returns a stand-in for the driver; torch reports the stream ``current`` of it.
+    """Returns a stand-in for NVIDIA's driver; torch reports the stream ``current`` of it.
 
     torch claims to be built for the vendor of the stand-in.
     """

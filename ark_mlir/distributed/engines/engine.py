@@ -70,7 +70,7 @@ class Engine(Protocol):
         """Allocates memory whose address is a multiple of 2 MiB in every process.
 
         Args:
-            api: the driver API of the rank's GPU, with its context open.
+            api: the API of NVIDIA's driver on the rank's GPU, with its context open.
             nbytes: the size, a multiple of 2 MiB.
 
         Raises DeviceError or UnsupportedError if the allocation fails.
@@ -102,7 +102,7 @@ class EngineMemory:
 
         Args:
             call: the collective call of the world.
-            api: the driver API of this rank's GPU, with its context open.
+            api: the API of NVIDIA's driver on this rank's GPU, with its context open.
             rank: the rank of this process.
             nbytes: bytes of each rank, a multiple of 2 MiB.
             resources: the stack to which the function that frees the memory is added.

@@ -23,7 +23,8 @@ class MscclppMemory:
 
     Args:
         communicator: the communicator, with the same ranks as ark's world.
-        tag: the tag of ark's messages, which no other message of the communicator has.
+        tag: the tag of the memory handles that ark sends. Nothing else that the communicator sends
+            has this tag.
 
     Example:
         >>> engine = ark.distributed.MscclppMemory(communicator)

@@ -1,10 +1,10 @@
 """An authenticated connection of two processes that share a secret.
 
 Anybody on the network can connect to a port, read the traffic and change it. Both processes prove
-that they have the secret before either acts on a message of the other. Every message has an
-HMAC-SHA256 over its content and its sequence number, with a key of this connection. A message that
-another process forges, repeats, drops or reorders is therefore detected. Messages are not
-encrypted.
+that they have the secret before either acts on data of the other. A channel sends blocks of bytes.
+Every block has an HMAC-SHA256 over its content and its sequence number, with a key of this
+connection. A block that another process forges, repeats, drops or reorders is therefore detected.
+Blocks are not encrypted.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MAGIC = b"ark-tcp\x01"
 _NONCE = 32
 _TAG = hashlib.sha256().digest_size
 _LENGTH = struct.Struct("<Q")
-# The longest message is a text with its header. Files are sent in smaller blocks.
+# The longest block is the text of a control message with its header. Blocks of files are smaller.
 _LONGEST = LONGEST_TEXT + 1024
 
 
@@ -32,8 +32,8 @@ class Channel:
 
     Args:
         link: the connected socket, which the channel owns.
-        send_key: the key of messages of this process.
-        receive_key: the key of messages of the other process.
+        send_key: the key of blocks of this process.
+        receive_key: the key of blocks of the other process.
     """
 
     def __init__(self, link: socket.socket, send_key: bytes, receive_key: bytes) -> None:
@@ -44,16 +44,16 @@ class Channel:
         self._received = 0
 
     def send(self, data: bytes) -> None:
-        """Sends a message; raises OSError if the connection is lost."""
+        """Sends a block; raises OSError if the connection is lost."""
         length = _LENGTH.pack(len(data))
         tag = _tag(self._send_key, self._sent, length, data)
         self._sent += 1
         self.link.sendall(length + data + tag)
 
     def receive(self, longest: int = _LONGEST) -> bytes | None:
-        """Returns the next message, or None if the other end is closed.
+        """Returns the next block, or None if the other end is closed.
 
-        Raises DamagedFrameError if the message is incomplete, too long or not authentic, and
+        Raises DamagedFrameError if the block is incomplete, too long or not authentic, and
         OSError if the connection is lost.
         """
         header = _read(self.link, _LENGTH.size)
@@ -61,14 +61,14 @@ class Channel:
             return None
         (length,) = _LENGTH.unpack(header)
         if length > longest:
-            raise DamagedFrameError(f"a message of {length} bytes; the limit is {longest}")
+            raise DamagedFrameError(f"a block of {length} bytes; the limit is {longest}")
         rest = _read(self.link, length + _TAG)
         if rest is None:
-            raise DamagedFrameError("the connection ended within a message")
+            raise DamagedFrameError("the connection ended within a block")
         data, tag = rest[:length], rest[length:]
         expected = _tag(self._receive_key, self._received, header, data)
         if not hmac.compare_digest(tag, expected):
-            raise DamagedFrameError("a message that is not authentic")
+            raise DamagedFrameError("a block that is not authentic")
         self._received += 1
         return data
 
@@ -80,9 +80,9 @@ class Channel:
 def connect_channel(link: socket.socket, secret: bytes, *, connects: bool) -> Channel:
     """Agrees on keys with the process at the other end of a connected socket.
 
-    The keys depend on a random number from each process, so that a message of another connection
-    does not pass as a message of this one. Only the first authentic message proves that the other
-    process has the secret: the caller must receive a message before it trusts the other process.
+    The keys depend on a random number from each process, so that a block of another connection
+    does not pass as a block of this one. Only the first authentic block proves that the other
+    process has the secret: the caller must receive a block before it trusts the other process.
 
     Args:
         link: the socket.
@@ -122,6 +122,6 @@ def _read(link: socket.socket, nbytes: int) -> bytes | None:
         if not block:
             if not data:
                 return None
-            raise DamagedFrameError("the connection ended within a message")
+            raise DamagedFrameError("the connection ended within a block")
         data += block
     return bytes(data)

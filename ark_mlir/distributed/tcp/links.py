@@ -1,8 +1,9 @@
 """Links to ranks over TCP.
 
 A bridge carries the datagrams of a local socket pair over a channel, so that `Links` has a Unix
-socket for every rank. A file that comes with a message is copied: its content follows the message
-in blocks, so that a file may have any size. File descriptors of shared memory cannot be sent.
+socket for every rank. A file that comes with a control message is copied: the content of the file
+follows the control message in blocks, so that a file may have any size. File descriptors of shared
+memory cannot be sent.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class TcpLinks(Links):
         rank: the index of this rank.
         channels: the channels to the other ranks.
         processes: the processes of all ranks, for error messages.
-        timeout: the limit for a rank to accept a message, in seconds.
+        timeout: the limit for a rank to accept a control message, in seconds.
     """
 
     shares_host = False
@@ -65,7 +66,7 @@ class TcpLinks(Links):
             bridge.start()
 
     def close(self, reason: str) -> None:
-        """See :meth:`Links.close`; waits until the last messages are sent."""
+        """See :meth:`Links.close`; waits until the last control messages are sent."""
         super().close(reason)
         for bridge in self._bridges.values():
             bridge.join()
@@ -73,7 +74,7 @@ class TcpLinks(Links):
     def _broadcast(self, message: Mapping[str, object], file: int | None = None) -> None:
         super()._broadcast(message, file)
         # The caller may hold the GIL afterwards, as torch's rendezvous does while it waits for the
-        # other ranks. The threads of the bridges could then not send the message.
+        # other ranks. The threads of the bridges could then not send the control message.
         for bridge in self._bridges.values():
             bridge.wait_until_carried()
 
@@ -83,7 +84,7 @@ class TcpLinks(Links):
 
 
 class _Bridge:
-    """Two threads that carry messages between a channel and a socket of this process.
+    """Two threads that carry control messages between a channel and a socket of this process.
 
     Args:
         channel: the channel to the peer.
@@ -91,7 +92,7 @@ class _Bridge:
 
     Attributes:
         near: the socket for `Links`.
-        sent: the number of messages that `Links` has sent to `near`.
+        sent: the number of control messages that `Links` has sent to `near`.
     """
 
     def __init__(self, channel: Channel, timeout: float) -> None:
@@ -114,7 +115,7 @@ class _Bridge:
             thread.start()
 
     def join(self) -> None:
-        """Waits until all messages of this process are sent, and ends the connection."""
+        """Waits until all control messages of this process are sent, and ends the connection."""
         self._threads[0].join(_CLOSE_SECONDS)
         shut_down(self._channel.link)
         self._threads[1].join(_CLOSE_SECONDS)
@@ -122,7 +123,7 @@ class _Bridge:
         self._far.close()
 
     def wait_until_carried(self) -> None:
-        """Waits until the operating system has accepted all messages that `Links` has sent.
+        """Waits until the operating system has accepted all control messages that `Links` has sent.
 
         Returns earlier, without an error, if the connection ends, or if a slow peer takes longer
         than `timeout`. `Links` reports the end of the connection. The wait for the peer's answer
@@ -132,7 +133,7 @@ class _Bridge:
         self._monitor.wait_for(lambda: self._ended or self._carried >= sent, self._timeout)
 
     def _carry_out(self) -> None:
-        """Sends the messages of `Links` to the peer, until `Links` closes its socket."""
+        """Sends the control messages of `Links` to the peer, until `Links` closes its socket."""
         # If the channel fails, the peer notices the end of the connection.
         with contextlib.suppress(DamagedFrameError, ArkError, OSError):
             self._carry_messages()
@@ -163,24 +164,24 @@ class _Bridge:
                 self._channel.send(os.pread(file, min(_BLOCK, nbytes - begin), begin))
 
     def _carry_in(self) -> None:
-        """Passes the messages of the peer to `Links`, until the peer ends."""
+        """Passes the control messages of the peer to `Links`, until the peer ends."""
         try:
             while (data := self._channel.receive()) is not None:
                 self._pass_on(data)
         except DamagedFrameError as error:
             self._tell(f"sent {error}")
         except ArkError as error:
-            self._tell(f"sent a message that cannot be passed on: {error}")
+            self._tell(f"sent a control message that cannot be passed on: {error}")
         except OSError:
             pass  # `Links` notices the end of the socket
         shut_down(self._far)
 
     def _pass_on(self, data: bytes) -> None:
         if len(data) < _HEADER.size:
-            raise DamagedFrameError("a message without a header")
+            raise DamagedFrameError("a control message without a header")
         length, nbytes = _HEADER.unpack_from(data)
         if length != len(data) - _HEADER.size:
-            raise DamagedFrameError("a message whose length is wrong")
+            raise DamagedFrameError("a control message whose length is wrong")
         message = parse_text(data[_HEADER.size :])
         file = None if nbytes == _NO_FILE else self._receive_file(nbytes)
         try:
@@ -202,7 +203,9 @@ class _Bridge:
                 if block is None:
                     raise DamagedFrameError("the connection ended within a file")
                 if len(block) != min(_BLOCK, nbytes):
-                    raise DamagedFrameError(f"{len(block)} bytes of a file that lacks {nbytes}")
+                    raise DamagedFrameError(
+                        f"{len(block)} bytes of a file with {nbytes} bytes left"
+                    )
                 append(file, block)
                 nbytes -= len(block)
         except BaseException:
@@ -226,7 +229,7 @@ def _size_of(file: int) -> int:
     Raises DamagedFrameError for other files, such as shared memory.
     """
     if "memfd:ark_message" not in os.readlink(f"/proc/self/fd/{file}"):
-        raise DamagedFrameError("a file descriptor of memory of this host")
+        raise DamagedFrameError("a file descriptor of shared memory, which another host cannot use")
     return os.fstat(file).st_size
 
 

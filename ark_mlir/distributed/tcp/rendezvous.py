@@ -345,14 +345,14 @@ def _await_addresses(
     channel: Channel, identity: Identity, timeout: float, deadline: float
 ) -> tuple[list[tuple[str, int]], list[str]]:
     """Returns the addresses of the ranks from 1 on, and the processes of all ranks."""
-    # One second more than rank 0 waits, so that its message with the missing ranks arrives.
+    # One second more than rank 0 waits, so that its list of the missing ranks arrives.
     channel.link.settimeout(max(0.01, deadline + 1 - time.monotonic()))
     try:
         message = _receive(channel, _LONGEST_INTRODUCTION)
     except TimeoutError:
         raise RankFailedError(f"other ranks did not join within {timeout:g} s") from None
     except (DamagedFrameError, OSError) as error:
-        raise RankFailedError(f"rank 0 sent a malformed message: {error}") from None
+        raise RankFailedError(f"rank 0 sent a malformed control message: {error}") from None
     if message is None:
         raise RankFailedError("rank 0 ended before all had joined")
     raise_refusal(message, identity.rank)
@@ -360,7 +360,7 @@ def _await_addresses(
     return addresses, [str(process) for process in message["processes"]]
 
 
-# ---------------------------------------------------------------------------- messages
+# -------------------------------------------------------------------- control messages
 
 
 def _keep_alive(link: socket.socket) -> None:

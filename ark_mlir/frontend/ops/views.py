@@ -61,8 +61,8 @@ def _without_wildcard(source: Tensor, extents: list[int]) -> list[int]:
     known = math.prod(e for e in extents if e != -1)
     if known == 0 or source.size % known:
         raise invalid(
-            f"no extent in place of -1 makes {extents} a shape of {source.size} elements, as "
-            f"{list(source.shape)} has",
+            f"shape {extents} cannot have the {source.size} elements of shape "
+            f"{list(source.shape)}, whatever replaces -1",
             "ark.reshape",
         )
     return [source.size // known if e == -1 else e for e in extents]

@@ -9,8 +9,10 @@ from . import losses as losses
 from . import pooling as pooling
 from . import reductions as reductions
 from . import resampling as resampling
+from . import rounding as rounding
 from . import scattering as scattering
 from . import transformer as transformer
+from . import trigonometry as trigonometry
 from . import views as views
 from .strided import AS_STRIDED, Layout
 from .table import RANDOM, Deferred, Noise, Out, Unavailable, find, is_view, names, unsupported

@@ -11,6 +11,8 @@ from ...dtypes import DType, bool_, int32
 from .table import NO_DROPOUT, Noise, Out, Unavailable, aten, unsupported
 from .values import Operand, promoted, tensor, to
 
+__all__ = ["expm1", "log1p"]
+
 _UNARY: dict[str, Callable[..., ark.Tensor]] = {
     "abs": ark.abs,
     "cos": ark.cos,
@@ -33,6 +35,12 @@ _ARITHMETIC: dict[str, Callable[..., ark.Tensor]] = {
     "minimum": ark.minimum,
     "mul": ark.mul,
 }
+# The same functions of booleans.
+_OF_BOOLS: dict[str, Callable[..., ark.Tensor]] = {
+    "maximum": ark.logical_or,
+    "minimum": ark.logical_and,
+    "mul": ark.logical_and,
+}
 _COMPARISONS: dict[str, Callable[..., ark.Tensor]] = {
     "eq": ark.equal,
     "ge": ark.greater_equal,
@@ -54,7 +62,9 @@ def _enter_unary(name: str, op: Callable[..., ark.Tensor]) -> None:
 def _enter_arithmetic(name: str, op: Callable[..., ark.Tensor]) -> None:
     def binary(out: Out, a: Operand, b: Operand) -> ark.Tensor:
         if out.dtype is bool_:
-            raise unsupported("arithmetic on bool")
+            if name not in _OF_BOOLS:
+                raise unsupported("arithmetic on bool")
+            return _OF_BOOLS[name](tensor(a, bool_), tensor(b, bool_))
         return op(to(a, out.dtype), to(b, out.dtype))
 
     overloads = ("default",) if name in ("maximum", "minimum") else ("Tensor", "Scalar")
@@ -99,34 +109,6 @@ def _sub(out: Out, a: Operand, b: Operand, alpha: float = 1) -> ark.Tensor:
 @aten("rsub.Tensor", "rsub.Scalar")
 def _rsub(out: Out, a: Operand, b: Operand, alpha: float = 1) -> ark.Tensor:
     return _sub(out, b, a, alpha)
-
-
-@aten("div.Tensor_mode", "div.Scalar_mode")
-def _div(out: Out, a: Operand, b: Operand, rounding_mode: str | None = None) -> ark.Tensor:
-    if rounding_mode == "floor":
-        return _floor_divide(out, a, b)
-    if rounding_mode == "trunc" and out.dtype.is_float:
-        raise unsupported("truncation of floats")
-    return ark.div(to(a, out.dtype), to(b, out.dtype))
-
-
-@aten("floor_divide.default", "floor_divide.Scalar")
-def _floor_divide(out: Out, a: Operand, b: Operand) -> ark.Tensor:
-    if out.dtype.is_float:
-        raise unsupported("floor of floats")
-    lhs, rhs = tensor(a, out.dtype), tensor(b, out.dtype)
-    quotient = ark.div(lhs, rhs)
-    if out.dtype.kind == "uint":
-        return quotient
-    # ark.div truncates: the floor is one less if the signs differ and the remainder is not zero.
-    apart = ark.logical_or(ark.logical_and(lhs < 0, rhs > 0), ark.logical_and(lhs > 0, rhs < 0))
-    below = ark.logical_and(quotient * rhs != lhs, apart)
-    return ark.where(below, quotient - 1, quotient)
-
-
-@aten("remainder.Tensor", "remainder.Scalar")
-def _remainder(out: Out, a: Operand, b: Operand) -> ark.Tensor:
-    return tensor(a, out.dtype) - _floor_divide(out, a, b) * tensor(b, out.dtype)
 
 
 _POWERS: dict[float, Callable[[ark.Tensor], ark.Tensor]] = {
@@ -277,7 +259,11 @@ def _log10(out: Out, x: Operand) -> ark.Tensor:
 
 @aten("log1p.default")
 def _log1p(out: Out, x: Operand) -> ark.Tensor:
-    value = tensor(x, out.dtype)
+    return log1p(tensor(x, out.dtype))
+
+
+def log1p(value: ark.Tensor) -> ark.Tensor:
+    """Returns ``log(1 + value)``."""
     # The quotient cancels the rounding of the sum: log(1 + x) alone is wrong for small x.
     total = value + 1
     precise = ark.log(total) * (value / (total - 1))
@@ -287,7 +273,11 @@ def _log1p(out: Out, x: Operand) -> ark.Tensor:
 
 @aten("expm1.default")
 def _expm1(out: Out, x: Operand) -> ark.Tensor:
-    value = tensor(x, out.dtype)
+    return expm1(tensor(x, out.dtype))
+
+
+def expm1(value: ark.Tensor) -> ark.Tensor:
+    """Returns ``exp(value) - 1``."""
     # As for log1p: exp(x) - 1 alone is wrong for small x.
     power = ark.exp(value)
     precise = (power - 1) * (value / ark.log(power))
@@ -312,8 +302,18 @@ def _bool(out: Out, x: Operand) -> ark.Tensor:
     return tensor(x, bool_)
 
 
+@aten("__lshift__.Scalar", "bitwise_left_shift.Tensor_Scalar")
+def _left_shift(out: Out, x: Operand, count: int) -> ark.Tensor:
+    bits = 8 * out.dtype.itemsize
+    if not 0 <= count < bits - 1:
+        raise unsupported(f"a shift of {out.dtype} by {count} bits")
+    return tensor(x, out.dtype) * (1 << count)
+
+
 @aten("logical_not.default", "bitwise_not.default")
 def _not(out: Out, x: Operand) -> ark.Tensor:
+    if out.dtype.kind == "int":
+        return -1 - tensor(x, out.dtype)
     return ark.logical_not(_bool(out, x))
 
 

@@ -42,7 +42,9 @@ def _grouped(
     """Multiplies the rows up to each offset by the matrix with the same index."""
     rows, table = tensor(x), tensor(weights)
     if offs is None or bias is not None or rows.ndim != 2 or table.ndim != 3:
-        raise unsupported("grouped products other than of rows, up to offsets, by matrices")
+        raise unsupported(
+            "a grouped product other than groups of rows, by offsets, times matrices without a bias"
+        )
     count = rows.shape[0]
     ends = tensor(offs, int32)
     # Rows beyond the last offset belong to no group. Such rows are multiplied with the last group.

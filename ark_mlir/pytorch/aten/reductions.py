@@ -15,6 +15,7 @@ from .values import Operand, as_axes, axis_of, shaped, tensor, wide
 
 Axes = int | Sequence[int] | None
 _MAX_PREFIXES = 4096
+_MAX_DIFFERENCES = 1 << 24
 
 
 def _reduced(
@@ -139,10 +140,53 @@ def _norm(
     value = tensor(x, out.dtype)
     if ord == 2:
         return ark.sqrt(_reduced(ark.reduce_sum, out, value * value, dim, keepdim))
+    if ord == 0:
+        return _reduced(ark.reduce_sum, out, tensor(value != 0, out.dtype), dim, keepdim)
     reductions = {1: ark.reduce_sum, math.inf: ark.reduce_max, -math.inf: ark.reduce_min}
     if ord not in reductions:
-        raise unsupported(f"norm of order {ord}")
+        powers = _reduced(ark.reduce_sum, out, ark.pow(ark.abs(value), ord), dim, keepdim)
+        return ark.pow(powers, 1 / ord)
     return _reduced(reductions[ord], out, ark.abs(value), dim, keepdim)
+
+
+@aten("prod.default")
+def _prod(out: Out, x: Operand, dtype: DType | None = None) -> ark.Tensor:
+    value = tensor(x, out.dtype)
+    return shaped(_product(shaped(value, (value.size,)), 0), ())
+
+
+@aten("prod.dim_int")
+def _prod_dim(
+    out: Out, x: Operand, dim: int, keepdim: bool = False, dtype: DType | None = None
+) -> ark.Tensor:
+    value = tensor(x, out.dtype)
+    return shaped(_product(value, axis_of(dim, value.ndim)) if value.ndim else value, out.shape)
+
+
+def _product(x: ark.Tensor, axis: int) -> ark.Tensor:
+    """Multiplies both halves of an axis until one element remains."""
+    narrow, value = x.dtype, ark.transpose(x, [*(a for a in range(x.ndim) if a != axis), axis])
+    value = wide(value) if narrow.is_float else value
+    lead = value.shape[:-1]
+    if value.shape[-1] == 0:
+        return ark.ones(lead, narrow)
+    while (extent := value.shape[-1]) > 1:
+        half = extent // 2
+        product = value[..., :half] * value[..., half : 2 * half]
+        rest = [value[..., 2 * half :]] if extent % 2 else []
+        value = ark.concat([product, *rest], -1) if rest else product
+    return tensor(shaped(value, lead), narrow)
+
+
+@aten("_cdist_forward.default")
+def _cdist(
+    out: Out, a: Operand, b: Operand, p: float = 2, compute_mode: int | None = None
+) -> ark.Tensor:
+    """Returns the distances of all pairs of rows."""
+    rows, columns = ark.unsqueeze(tensor(a), -2), ark.unsqueeze(tensor(b), -3)
+    if math.prod((*out.shape, rows.shape[-1])) > _MAX_DIFFERENCES:
+        raise unsupported(f"distances of more than {_MAX_DIFFERENCES} differences")
+    return _norm(out, rows - columns, p, [-1])
 
 
 @aten("cumsum.default")
@@ -167,7 +211,7 @@ def _cumsum(out: Out, x: Operand, dim: int, dtype: DType | None = None) -> ark.T
 def _histc(out: Out, x: Operand, bins: int = 100, min: float = 0, max: float = 0) -> ark.Tensor:
     """Counts the elements in each of `bins` ranges of equal width between `min` and `max`."""
     if not min < max:
-        raise unsupported("a histogram between the extremes of the data")
+        raise unsupported("a histogram without min and max, between the extremes of the data")
     if not out.dtype.is_float:
         raise unsupported("a histogram of integers")
     value = shaped(tensor(x, out.dtype), (tensor(x).size, 1))

@@ -13,11 +13,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from ... import frontend as ark
-from ...dtypes import bool_, int32, int64
+from ...dtypes import DType, bool_, int32, int64
 from ...frontend.ops.scatter import scattered
 from .indexing import Indexed, flat_along, take_along
 from .table import Out, aten, unsupported
-from .values import Operand, axis_of, shaped, tensor, to
+from .values import Operand, axis_of, promoted, shaped, tensor, to
 
 _MAX_COMPARISONS = 1 << 22
 
@@ -104,6 +104,93 @@ def _scatter_add(out: Out, x: Operand, dim: int, index: Operand, src: Operand) -
     return target + shaped(sums, target.shape)
 
 
+@aten("scatter_reduce.two")
+def _scatter_reduce(
+    out: Out,
+    x: Operand,
+    dim: int,
+    index: Operand,
+    src: Operand,
+    reduce: str,
+    include_self: bool = True,
+) -> ark.Tensor:
+    if reduce != "sum" or not include_self:
+        raise unsupported(f"a scatter with reduce={reduce!r}, include_self={include_self}")
+    return _scatter_add(out, x, dim, index, src)
+
+
+def _count_below(bounds: ark.Tensor, x: ark.Tensor, right: bool, dtype: DType) -> ark.Tensor:
+    """Returns the number of sorted bounds before which an element belongs after."""
+    _check_size(x.size, bounds.shape[-1])
+    mine = ark.unsqueeze(x, -1)
+    before = ark.less_equal(bounds, mine) if right else ark.less(bounds, mine)
+    if x.dtype.is_float:  # NaN is larger than all numbers
+        before = ark.logical_or(before, mine != mine)
+    return ark.cast(ark.reduce_sum(ark.cast(before, int32), -1, keepdims=False), dtype)
+
+
+@aten("bucketize.Tensor")
+def _bucketize(
+    out: Out, x: Operand, boundaries: Operand, out_int32: bool = False, right: bool = False
+) -> ark.Tensor:
+    value, bounds = _alike(tensor(x), tensor(boundaries))
+    return _count_below(bounds, value, right, out.dtype)
+
+
+@aten("searchsorted.Tensor")
+def _searchsorted(
+    out: Out,
+    sorted_sequence: Operand,
+    x: Operand,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+    sorter: Operand | None = None,
+) -> ark.Tensor:
+    if sorter is not None:
+        raise unsupported("a search in a sequence with a sorter")
+    value, bounds = _alike(tensor(x), tensor(sorted_sequence))
+    if bounds.ndim > 1:
+        bounds = ark.unsqueeze(bounds, -2)
+    return _count_below(bounds, value, right or side == "right", out.dtype)
+
+
+def _alike(a: ark.Tensor, b: ark.Tensor) -> tuple[ark.Tensor, ark.Tensor]:
+    dtype = promoted(a, b)
+    return tensor(a, dtype), tensor(b, dtype)
+
+
+@aten("kthvalue.default")
+def _kthvalue(
+    out: tuple[Out, Out], x: Operand, k: int, dim: int = -1, keepdim: bool = False
+) -> tuple[ark.Tensor, ark.Tensor]:
+    value = tensor(x)
+    if value.ndim == 0:
+        return value, ark.zeros((), int64)
+    axis = axis_of(dim, value.ndim)
+    values, indices = _ordered(value, axis, False, k)
+    cut = tuple(slice(k - 1, k) if a == axis else slice(None) for a in range(value.ndim))
+    return shaped(values[cut], out[0].shape), shaped(indices[cut], out[1].shape)
+
+
+@aten("median.dim")
+def _median(
+    out: tuple[Out, Out], x: Operand, dim: int = -1, keepdim: bool = False
+) -> tuple[ark.Tensor, ark.Tensor]:
+    """Returns the lower median, or NaN if there is one."""
+    value = tensor(x)
+    if value.ndim == 0:
+        return _kthvalue(out, value, 1)
+    axis = axis_of(dim, value.ndim)
+    extent = value.shape[axis]
+    middle = _kthvalue(out, value, (extent + 1) // 2, dim, keepdim)
+    if not value.dtype.is_float:
+        return middle
+    largest, last = _kthvalue(out, value, extent, dim, keepdim)  # NaN is the largest
+    lost = largest != largest
+    return ark.where(lost, largest, middle[0]), ark.where(lost, last, middle[1])
+
+
 @aten("index_put.default", "_unsafe_index_put.default")
 def _index_put(
     out: Out,
@@ -149,7 +236,7 @@ def _embedding_backward(
     scale_grad_by_freq: bool = False,
 ) -> ark.Tensor:
     if scale_grad_by_freq:
-        raise unsupported("gradients of an embedding by the frequency of indices")
+        raise unsupported("scale_grad_by_freq=True")
     rows = tensor(indices)
     if padding_idx >= 0:  # the sum ignores an index out of range
         rows = ark.where(ark.equal(rows, padding_idx), -1, rows)
@@ -160,7 +247,9 @@ def _masked_put(
     target: ark.Tensor, axis: int, mask: ark.Tensor, source: ark.Tensor, accumulate: bool
 ) -> ark.Tensor:
     if source.size != 1:
-        raise unsupported("writing by a mask a number of values that is known only at run time")
+        raise unsupported(
+            "a write by a mask, which selects a number of elements known only at run time"
+        )
     after = target.ndim - axis - mask.ndim
     wide = ark.reshape(mask, (*mask.shape, *(1,) * after))
     value = ark.reshape(source, ())

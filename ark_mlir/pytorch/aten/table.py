@@ -33,7 +33,11 @@ RANDOM = (
 _IGNORED = ("device", "generator", "layout", "memory_format", "non_blocking", "pin_memory")
 
 # The reasons why ops are not in the table. Other ops are only missing.
-_REASONS = {"aten.bernoulli.p": "random numbers are those of PyTorch's generator"}
+_REASONS = {
+    "aten.bernoulli.p": "random numbers are those of PyTorch's generator",
+    "aten.bincount.default": "the data decide about the length of the result; "
+    "torch.nn.functional.one_hot(x, n).sum(0) has length n",
+}
 
 # The reason why dropout is not translated in programs that count no steps.
 NO_DROPOUT = "dropout draws numbers of PyTorch's generator; module.eval() switches it off"

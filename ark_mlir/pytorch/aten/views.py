@@ -31,7 +31,7 @@ def _reshape(out: Out, x: Operand, *_: object) -> ark.Tensor:
 def _bitcast(out: Out, x: Operand, dtype: object) -> ark.Tensor:
     source = tensor(x)
     if out.dtype is bool_ and source.dtype is not bool_:
-        raise unsupported("a byte may be neither true nor false")
+        raise unsupported("bytes as bool: a byte may be neither true nor false")
     return ark.bitcast(source, out.dtype)
 
 

@@ -21,13 +21,14 @@ _aten: Any = torch.ops.aten
 
 # Each element of the result depends only on the elements of the operands at its position.
 _POINTWISE = (
-    "abs", "acos", "add", "alias", "asin", "atan", "bitwise_and", "bitwise_not", "bitwise_or",
-    "bitwise_xor", "ceil", "clamp", "clamp_max", "clamp_min", "clone", "contiguous", "cos", "cosh",
-    "detach", "elu", "eq", "erf", "erfinv", "exp", "exp2", "expm1", "floor", "full_like", "ge",
-    "gelu", "gt", "hardsigmoid", "hardswish", "hardtanh", "isinf", "isnan", "le", "leaky_relu",
-    "lift_fresh_copy", "log", "log10", "log1p", "log2", "logical_and", "logical_not", "logical_or",
-    "logical_xor", "lt", "masked_fill", "maximum", "minimum", "mul", "ne", "neg", "ones_like",
-    "pow", "reciprocal", "relu", "round", "rsqrt", "rsub", "sigmoid", "sign", "silu", "sin", "sinh",
+    "abs", "acos", "acosh", "add", "alias", "asin", "asinh", "atan", "atan2", "atanh",
+    "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "ceil", "clamp", "clamp_max",
+    "clamp_min", "clone", "contiguous", "copysign", "cos", "cosh", "detach", "elu", "eq", "erf",
+    "erfinv", "exp", "exp2", "expm1", "floor", "full_like", "ge", "gelu", "gt", "hardsigmoid",
+    "hardswish", "hardtanh", "hypot", "isinf", "isnan", "le", "leaky_relu", "lift_fresh_copy",
+    "log", "log10", "log1p", "log2", "logical_and", "logical_not", "logical_or", "logical_xor",
+    "lt", "masked_fill", "maximum", "minimum", "mul", "ne", "neg", "ones_like", "pow", "reciprocal",
+    "relu", "round", "rsqrt", "rsub", "sigmoid", "sign", "signbit", "silu", "sin", "sinh",
     "softplus", "sqrt", "square", "sub", "tan", "tanh", "to", "trunc", "where", "zeros_like",
     "_to_copy",
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The CUDA driver API: NVIDIA's part of :mod:`ark_mlir.runtime.gpu.api`."""
+"""The API of NVIDIA's driver: NVIDIA's part of :mod:`ark_mlir.runtime.gpu.api`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _DEVICEMAP = 2
 
 
 class CudaApi(GpuApi):
-    """The driver API on one device, and the device's primary context.
+    """The API of NVIDIA's driver on one device, and the device's primary context.
 
     Args:
         driver: the module ``cuda.bindings.driver``, or a stand-in.
@@ -65,7 +65,7 @@ class CudaApi(GpuApi):
     default_stream = _LEGACY_STREAM
 
     def __init__(self, driver: Any = None, ordinal: int = 0) -> None:
-        super().__init__(_import_driver() if driver is None else driver, ordinal)
+        super().__init__(import_driver() if driver is None else driver, ordinal)
         self._context: Any = None
         try:
             _check(self.driver, "cuInit", self.driver.cuInit(0), UnsupportedError)
@@ -86,8 +86,8 @@ class CudaApi(GpuApi):
         except RuntimeError as error:
             if "not found" not in str(error):
                 raise DeviceError(f"{name} failed: {error}") from None
-            # The package has the function; the installed driver lacks it.
-            raise UnsupportedError(f"the driver of NVIDIA is too old: {error}") from None
+            # The package has the function; NVIDIA's driver lacks it.
+            raise UnsupportedError(f"NVIDIA's driver is too old: {error}") from None
         if result[0]:
             _check(self.driver, name, result, DeviceError)
         return result[1] if len(result) > 1 else None
@@ -148,7 +148,7 @@ class CudaApi(GpuApi):
     # -- kernels -----------------------------------------------------------------------------
 
     def load_image(self, bundle: Bundle) -> CudaImage:
-        """See :meth:`GpuApi.load_image`: loads a cubin, or PTX that the driver assembles."""
+        """See :meth:`GpuApi.load_image`: loads a cubin, or PTX that NVIDIA's driver assembles."""
         return CudaImage(self, bundle)
 
     def take_shared_memory(self, function: Any, bundle: Bundle) -> int:
@@ -203,7 +203,7 @@ def count_devices() -> int:
 
     Raises UnsupportedError if the package or a GPU is missing.
     """
-    driver = _import_driver()
+    driver = import_driver()
     try:
         _check(driver, "cuInit", driver.cuInit(0), UnsupportedError)
         return int(_check(driver, "cuDeviceGetCount", driver.cuDeviceGetCount(), UnsupportedError))
@@ -228,8 +228,15 @@ def _check(driver: Any, name: str, result: tuple[Any, ...], error: type[Exceptio
     return result[1] if len(result) > 1 else None
 
 
-def _import_driver() -> Any:
+def import_driver() -> Any:
+    """Returns the module ``cuda.bindings.driver``; tests put a stand-in in place of this function.
+
+    Raises UnsupportedError if cuda-python is not installed.
+    """
     try:
         return importlib.import_module("cuda.bindings.driver")
     except ImportError:
-        raise UnsupportedError("a program for cuda needs the package cuda-python to run") from None
+        raise UnsupportedError(
+            "a program for cuda needs the package cuda-python to run: "
+            "pip install 'ark-mlir[cuda12]' or 'ark-mlir[cuda13]', as the driver of the GPU"
+        ) from None

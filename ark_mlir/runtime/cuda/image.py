@@ -1,4 +1,4 @@
-"""The image of a kernel on a GPU: a cubin, or PTX that the CUDA driver assembles."""
+"""The image of a kernel on a GPU: a cubin, or PTX that NVIDIA's driver assembles."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _ELF = b"\x7fELF"
 _VERSION = re.compile(rb"^\.version (\d+)\.(\d+)", re.MULTILINE)
-# Versions of PTX, each with the first version of CUDA, and its first driver, that supports it.
+# Versions of PTX, each with the first version of CUDA, and of NVIDIA's driver, with this version.
 _DRIVERS = {
     (8, 0): (12, 0, 525),
     (8, 1): (12, 1, 530),
@@ -26,7 +26,7 @@ _DRIVERS = {
 }
 _LOG_BYTES = 4096
 _MOST_NOTES = 8
-# The limit for a call in which the driver compiles PTX, which may take minutes.
+# The limit for a call in which NVIDIA's driver compiles PTX, which may take minutes.
 _ASSEMBLING_SECONDS = 600.0
 
 
@@ -34,16 +34,16 @@ class CudaImage:
     """A loaded module.
 
     Args:
-        api: the driver API.
+        api: the API of NVIDIA's driver.
         bundle: the program.
 
-    Raises UnsupportedError if the image needs another GPU or driver, DeviceError if the driver
-    rejects it, and BundleError if it is neither a cubin nor PTX.
+    Raises UnsupportedError if the image needs another GPU or another driver, DeviceError if
+    NVIDIA's driver rejects it, and BundleError if it is neither a cubin nor PTX.
     """
 
     def __init__(self, api: CudaApi, bundle: Bundle) -> None:
         self._api = api
-        # The driver may load lazily, and then reports errors when a function is requested.
+        # NVIDIA's driver may load lazily, and then reports errors when a function is requested.
         self._log = bytearray(_LOG_BYTES)
         image = bytes(bundle.sections["kernel"])
         is_cubin = image.startswith(_ELF)
@@ -107,14 +107,14 @@ def _check_version(api: CudaApi, ptx: bytes, where: str) -> None:
         raise BundleError("section kernel: is neither a cubin nor PTX", location=where)
     version = int(match[1]), int(match[2])
     if version not in _DRIVERS:
-        return  # the driver decides
+        return  # NVIDIA's driver decides
     major, minor, driver = _DRIVERS[version]
     has = int(api.call("cuDriverGetVersion"))
     if has < 1000 * major + 10 * minor:
         supported = f"{has // 1000}.{has % 1000 // 10}"
         raise UnsupportedError(
-            f"the bundle holds PTX {version[0]}.{version[1]}, which needs a driver for CUDA "
-            f"{major}.{minor} or later ({driver}); the driver of this machine is for CUDA "
+            f"the bundle holds PTX {version[0]}.{version[1]}, which needs NVIDIA's driver for CUDA "
+            f"{major}.{minor} or later ({driver}); NVIDIA's driver on this machine is for CUDA "
             f"{supported}",
             location=where,
         )

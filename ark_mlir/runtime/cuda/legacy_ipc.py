@@ -22,7 +22,7 @@ class LentBlock:
     """Memory on one GPU that other processes can map, from a multiple of 2 MiB on.
 
     Args:
-        api: the driver API of the GPU, with its context open.
+        api: the API of NVIDIA's driver on the GPU, with its context open.
         nbytes: the size.
 
     Attributes:
@@ -44,7 +44,7 @@ class LentBlock:
     def handle(self) -> bytes:
         """Returns the IPC handle, with which other processes map the memory.
 
-        Raises DeviceError if the driver refuses it.
+        Raises DeviceError if NVIDIA's driver refuses it.
         """
         self._api.enter()
         return bytes(self._api.call("cuIpcGetMemHandle", self._allocation).reserved)
@@ -58,15 +58,15 @@ class BorrowedBlock:
     """The memory of another process, mapped for the GPU of this one.
 
     Args:
-        api: the driver API of the GPU of this process, with its context open.
+        api: the API of NVIDIA's driver on the GPU of this process, with its context open.
         handle: the result of :meth:`LentBlock.handle` in the other process.
         offset: the attribute of the :class:`LentBlock` in the other process.
 
     Attributes:
         address: the address of the first byte.
 
-    Raises DeviceError if the driver refuses it, and UnsupportedError if the memory does not begin
-    at a multiple of 2 MiB here.
+    Raises DeviceError if NVIDIA's driver refuses it, and UnsupportedError if the memory does not
+    begin at a multiple of 2 MiB here.
     """
 
     def __init__(self, api: CudaApi, handle: bytes, offset: int) -> None:
@@ -80,7 +80,7 @@ class BorrowedBlock:
         if self.address % _PAGE:
             self.close()
             raise UnsupportedError(
-                "the driver maps shared memory at an address that is not a multiple of 2 MiB"
+                "NVIDIA's driver maps shared memory at an address that is not a multiple of 2 MiB"
             )
 
     def close(self) -> None:

@@ -65,7 +65,7 @@ class PeerMemory:
     """Zeroed memory with a part on each of several GPUs; every GPU can access every part.
 
     Args:
-        apis: the driver API of each GPU, with its context open.
+        apis: the API of NVIDIA's driver on each GPU, with its context open.
         part: bytes of each part, a multiple of the GPUs' page size (2 MiB).
 
     Attributes:
@@ -133,7 +133,7 @@ class ExportedPart:
     """Memory on one GPU that other processes can map, by a file descriptor.
 
     Args:
-        api: the driver API of the GPU, with its context open.
+        api: the API of NVIDIA's driver on the GPU, with its context open.
         nbytes: the size, a multiple of the GPU's page size.
     """
 
@@ -160,13 +160,13 @@ class MappedParts:
     consecutive addresses.
 
     Args:
-        api: the driver API of the GPU of this process, with its context open.
+        api: the API of NVIDIA's driver on the GPU of this process, with its context open.
         exported: the part of this process; None if all parts are imported.
         files: the file descriptors of the parts, in the order of the ranks; None for the part of
             this process.
         part: bytes of each part.
 
-    Raises DeviceError or UnsupportedError if the driver refuses one of the parts.
+    Raises DeviceError or UnsupportedError if NVIDIA's driver refuses one of the parts.
     """
 
     def __init__(

@@ -36,12 +36,12 @@ class Gpu:
 
 @dataclass(frozen=True)
 class Survey:
-    """The GPUs of this machine and their driver.
+    """The GPUs of this machine, and NVIDIA's driver.
 
     Attributes:
-        driver: version of the driver in the operating system, such as ``570.86.15``; empty if it is
-            not known.
-        cuda: newest version of CUDA that the driver supports, such as ``12.8``.
+        driver: version of NVIDIA's driver in the operating system, such as ``570.86.15``; empty if
+            it is not known.
+        cuda: newest version of CUDA that NVIDIA's driver supports, such as ``12.8``.
         gpus: the GPUs that this process sees.
     """
 
@@ -56,7 +56,7 @@ def survey(driver: Any = None) -> Survey:
     Args:
         driver: the module ``cuda.bindings.driver``, or a substitute for tests.
 
-    Raises UnsupportedError if cuda-python, the driver or a GPU is missing.
+    Raises UnsupportedError if cuda-python, NVIDIA's driver or a GPU is missing.
     """
     first = CudaApi(driver)
     count = int(first.call("cuDeviceGetCount"))

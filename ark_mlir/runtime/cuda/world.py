@@ -43,7 +43,7 @@ class CudaWorldDriver:
     every run is a launch.
 
     Args:
-        apis: the driver API of each rank's GPU, in the order of the ranks.
+        apis: the API of the vendor's driver on each rank's GPU, in the order of the ranks.
     """
 
     def __init__(self, apis: Sequence[CudaApi]) -> None:
@@ -306,9 +306,9 @@ class _RankDriver(GpuDriver):
     """The driver of one rank's GPU.
 
     Args:
-        api: the driver API of the GPU.
+        api: the API of the vendor's driver on the GPU.
         rank: the rank.
-        keeper: the driver API of the GPU that frees the shared memory.
+        keeper: the API of the vendor's driver on the GPU that frees the shared memory.
     """
 
     def __init__(self, api: CudaApi, rank: int, keeper: CudaApi) -> None:
@@ -317,12 +317,12 @@ class _RankDriver(GpuDriver):
         self.rank = rank
         self._keeper = keeper
         # Event: earlier work of a run's stream.
-        self._reached = self._make_event()
+        self._reached = self._streams.make_event()
 
     def mark(self, run_stream: RunStream) -> tuple[int, object]:
         """Returns the stream of a run, and the event of its earlier work."""
-        stream = self._follow(run_stream)
-        self.api.call("cuEventRecord", self._reached, stream)
+        stream = self._streams.follow(run_stream)
+        self._streams.record(self._reached, stream)
         return stream, self._reached
 
     @property
@@ -333,8 +333,8 @@ class _RankDriver(GpuDriver):
     def clear_semaphores(self) -> None:
         """Zeroes semaphores and packets, and waits for the memset."""
         self.api.enter()
-        self._loaded().clear_shared(self._side)
-        self.api.await_stream(self._side)
+        self._loaded().clear_shared(self._streams.side)
+        self.api.await_stream(self._streams.side)
         self.epoch = 0
         self._dirty = False
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from ...bundle import Opcode
 from ...units import counted, duration
+from .roofline import Roofline, make_roofline
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -94,6 +95,28 @@ class Profile:
         for task in self.tasks:
             groups.setdefault(task.ops, []).append(task)
         return _sorted(_sum(ops, tasks) for ops, tasks in groups.items())
+
+    def roofline(
+        self, peak_gflops: float | None = None, peak_gbytes: float | None = None
+    ) -> Roofline:
+        """Returns the measured speeds of tasks beside the limits of the machine, as a plot.
+
+        Args:
+            peak_gflops: the limit of the arithmetic units, in 10^9 operations per second; by
+                default the highest speed in this profile.
+            peak_gbytes: the limit of the memory, in 10^9 bytes per second; by default the highest
+                traffic in this profile.
+
+        Raises InvalidUsageError if a limit is not above 0, or no task has floating-point operations
+        and memory traffic.
+
+        Example:
+            >>> with ark.compile(program, "cpu:2", trace=True).bind({"w": w}) as traced:
+            ...     print(traced.profile(x=x).roofline(peak_gflops=500, peak_gbytes=40))
+            mlp: 500 GFLOP/s, 40 GB/s, equal at 12.5 FLOP/byte
+            ...
+        """
+        return make_roofline(self.program, self.by_op(), peak_gflops, peak_gbytes)
 
     def __str__(self) -> str:
         rows = _rows(self.tasks, self.lanes * self.total_ns)

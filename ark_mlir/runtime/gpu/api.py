@@ -1,4 +1,4 @@
-"""The driver of a vendor as the runtime uses it: calls that raise errors, and owned handles."""
+"""The vendor's driver as the runtime uses it: calls that raise errors, and owned handles."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class GpuImage(Protocol):
 
 
 class GpuApi(ABC):
-    """A vendor's driver API on one device.
+    """The API of a vendor's driver on one device.
 
     Each handle belongs to a Python object (:meth:`own`). The context is released after
     :meth:`close`, once no handle is left, so memory that a caller still holds outlives its program.
@@ -143,15 +143,15 @@ class GpuApi(ABC):
 
     @abstractmethod
     def call(self, name: str, *arguments: object) -> Any:
-        """Calls a function of the driver.
+        """Calls a function of the vendor's driver.
 
         Raises DeviceError with the name of the function and the error, and UnsupportedError if the
-        driver is too old for the function.
+        vendor's driver is too old for the function.
         """
 
     @abstractmethod
     def check(self, name: str, result: tuple[Any, ...]) -> None:
-        """Raises DeviceError if the result of a function of the driver is an error."""
+        """Raises DeviceError if the result of a function of the vendor's driver is an error."""
 
     @abstractmethod
     def ordinal_of(self, address: int) -> int | None:
@@ -184,8 +184,8 @@ class GpuApi(ABC):
     def load_image(self, bundle: Bundle) -> GpuImage:
         """Loads the module of a bundle.
 
-        Raises UnsupportedError if the module is for another GPU or driver, and DeviceError if the
-        driver rejects it.
+        Raises UnsupportedError if the module is for another GPU or another version of the vendor's
+        driver, and DeviceError if the vendor's driver rejects it.
         """
 
     @abstractmethod
@@ -201,8 +201,8 @@ class GpuApi(ABC):
     ) -> Launcher:
         """Returns a function that launches a kernel in a stream, with a CTA for each lane.
 
-        The function raises BusyError if the driver refuses the launch since other work occupies
-        the GPU.
+        The function raises BusyError if the vendor's driver refuses the launch since other work
+        occupies the GPU.
         """
 
     # -- queries -----------------------------------------------------------------------------
@@ -223,8 +223,8 @@ class GpuApi(ABC):
     def record_after_others(self, event: object) -> bool:
         """Records an event after all work of the default stream and of blocking streams.
 
-        ark's own streams are non-blocking and do not count. The driver has no query for other
-        libraries' non-blocking streams that does not invalidate a capture. Returns False, and
+        ark's own streams are non-blocking and do not count. The vendor's driver has no query for
+        other libraries' non-blocking streams that does not invalidate a capture. Returns False, and
         records nothing, if a blocking stream is being captured: an event would invalidate that
         capture.
         """
@@ -259,7 +259,7 @@ class GpuApi(ABC):
     def take(
         self, name: str, release: str | None, *arguments: object, seconds: float | None = None
     ) -> Any:
-        """Calls a function of the driver that may wait for other work on the GPU.
+        """Calls a function of the vendor's driver that may wait for other work on the GPU.
 
         Args:
             name: the function, which returns a handle.
@@ -327,12 +327,12 @@ class GpuApi(ABC):
 
         The garbage collector may collect `owner` in any thread, also while another library captures
         a stream: see :meth:`within`. A call of the returned function raises DeviceError if the
-        driver refuses; after a collection the error goes to ``sys.unraisablehook``. At exit the
-        operating system reclaims remaining handles.
+        vendor's driver refuses; after a collection the error goes to ``sys.unraisablehook``. At
+        exit the operating system reclaims remaining handles.
 
         Args:
             owner: the owner.
-            release: the function of the driver that releases the handle.
+            release: the function of the vendor's driver that releases the handle.
             handle: arguments of `release`.
         """
         self._backlog.release_deferred()

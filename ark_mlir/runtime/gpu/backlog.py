@@ -18,7 +18,7 @@ _log = logging.getLogger("ark")
 
 
 class Stuck(NamedTuple):
-    """A kernel that has not ended after an abort, or a call of the driver that has not returned.
+    """A kernel that ignores an abort, or a call of the vendor's driver that has not returned.
 
     Attributes:
         has_ended: returns True if it has ended; raises DeviceError if the kernel has failed.
@@ -32,13 +32,14 @@ class Stuck(NamedTuple):
 class Backlog:
     """The handles of one device whose release is deferred.
 
-    To free memory, the driver waits for all kernels of the context, without a limit and with a lock
-    that other threads need. No handle is therefore released while a kernel does not end. The
-    deferred handles are released when the kernel has ended and ark next allocates or frees one.
+    To free memory, the vendor's driver waits for all kernels of the context, without a limit and
+    with a lock that other threads need. No handle is therefore released while a kernel does not
+    end. The deferred handles are released when the kernel has ended and ark next allocates or frees
+    one.
 
-    The driver does not report all kernels of other programs. A call that may wait therefore runs in
-    a separate thread, with a limit. After a call that has exceeded the limit, no handle is
-    released until the call has returned; its thread then releases the deferred handles.
+    The vendor's driver does not report all kernels of other programs. A call that may wait
+    therefore runs in a separate thread, with a limit. After a call that has exceeded the limit, no
+    handle is released until the call has returned; its thread then releases the deferred handles.
 
     The garbage collector may interrupt methods, and several threads may call them: each step is one
     atomic operation of a list, a dict or a deque.
@@ -57,7 +58,7 @@ class Backlog:
         self._stuck[object()] = kernel
 
     def release(self, call: Callable[[], object], name: str) -> None:
-        """Calls a function of the driver that releases a handle, as soon as no kernel is stuck.
+        """Calls a function that releases a handle of the vendor's driver, when no kernel is stuck.
 
         Args:
             call: the call.
@@ -83,7 +84,7 @@ class Backlog:
         late: Callable[[Any], object],
         seconds: float | None = None,
     ) -> Any:
-        """Calls a function of the driver that may wait for other work on the GPU.
+        """Calls a function of the vendor's driver that may wait for other work on the GPU.
 
         Args:
             call: the call.
@@ -120,7 +121,7 @@ class Backlog:
     def release_deferred(self) -> bool:
         """Releases the deferred handles if no kernel is stuck, and returns True in that case.
 
-        Errors of the driver are logged.
+        Errors of the vendor's driver are logged.
         """
         while True:
             for key, kernel in list(self._stuck.items()):
@@ -153,7 +154,7 @@ def backlog_of(driver: Any, ordinal: int, waits: frozenset[str]) -> Backlog:
     """Returns the backlog of a device, which all programs on that device share.
 
     Args:
-        driver: the module of the driver.
+        driver: the module of the vendor's driver.
         ordinal: the number of the device.
         waits: see :class:`Backlog`.
     """

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import BusyError, DeviceError
-from ..arrays.streams import RunStream, choose_run_stream, current_stream, stream_handle
+from ..arrays.streams import RunStream, current_stream, stream_handle
 from ..drivers.interface import Launch, Outcome
-from .api import DISABLE_TIMING, NON_BLOCKING, GpuApi
+from .api import GpuApi
 from .exchange import GpuExchange
 from .graphs import CapturedRun, CapturedRuns
 from .kernel import GpuKernel, SharedMemory
@@ -21,15 +21,13 @@ from .memory import DeviceMemory, download
 from .queue import AbandonedLaunch, QueueWatch
 from .record import LaunchRecord
 from .resident import GpuResident
+from .streams import GpuStreams
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ...bundle import Bundle
 
-# A waiting host first spins, since most runs are short, then sleeps between queries.
-_SPIN_SECONDS = 0.002
-_SLEEP_SECONDS = 0.0005
 # Seconds for lanes to notice an abort, which they poll in every wait and before every iteration.
 GRACE_SECONDS = 10.0
 # The note of an error for a kernel that began while the host abandoned its run.
@@ -41,12 +39,8 @@ _SETTLE_SECONDS = 0.005
 class GpuDriver:
     """Runs a bundle on one GPU; see :class:`ark_mlir.runtime.Driver`.
 
-    A run uses the caller's stream, or else a stream of the driver. Copies use a second stream, so
-    that the host can abort a running kernel. Both streams wait only for the producer streams that
-    a run names.
-
     Args:
-        api: the driver API of the vendor on the GPU.
+        api: the API of the vendor's driver on the GPU.
 
     Attributes:
         record: the launch record of ordinary runs.
@@ -70,32 +64,17 @@ class GpuDriver:
         try:
             self._resources.callback(self._api.close)
             self._api.open()
-            # One stream for kernels; one for copies during a kernel, such as the abort.
-            self._stream, self._side = self._make_stream(), self._make_stream()
-            # Events: end of a run; earlier work of another stream.
-            self._done, self._ready = self._make_event(), self._make_event()
-            # Event: end of the resident kernel.
-            self._ended = self._make_event()
+            self._streams = GpuStreams(api, self._resources)
         except BaseException:
             self._resources.close()
             raise
-
-    def _make_stream(self) -> int:
-        stream = self._api.call(self._api.names.create_stream, NON_BLOCKING)
-        self._resources.callback(self._api.own(self, self._api.names.destroy_stream, stream))
-        return int(stream)
-
-    def _make_event(self) -> Any:
-        event = self._api.call(self._api.names.create_event, DISABLE_TIMING)
-        self._resources.callback(self._api.own(self, self._api.names.destroy_event, event))
-        return event
 
     # -- bundle and memory -------------------------------------------------------------------
 
     def load(self, bundle: Bundle, shared: SharedMemory | None = None) -> None:
         """See :meth:`Driver.load`; `shared` is memory that other GPUs access, too."""
         self._api.enter()
-        self._kernel = GpuKernel(self._api, self._side, bundle, shared)
+        self._kernel = GpuKernel(self._api, self._streams.side, bundle, shared)
         self._captured = CapturedRuns(self._kernel)
         self.record = self._kernel.make_record(self._kernel.semaphores)
         self._watch = self._make_watch(self._kernel)
@@ -126,7 +105,7 @@ class GpuDriver:
         del alignment, rank
         # Lasting memory is allocated in runs, which the thread of a limit would slow down.
         memory = DeviceMemory(
-            self._api, self._side, nbytes, zeroed, limited=not lasting, coherent=coherent
+            self._api, self._streams.side, nbytes, zeroed, limited=not lasting, coherent=coherent
         )
         if not lasting:
             self._handed_out.add(memory)
@@ -142,14 +121,14 @@ class GpuDriver:
     ) -> NDArray[Any]:
         """See :meth:`Driver.download`."""
         del rank
-        return download(self._api, self._side, address, dtype, shape)
+        return download(self._api, self._streams.side, address, dtype, shape)
 
     def send(self, memory: DeviceMemory, array: NDArray[Any], run_stream: RunStream) -> None:
         """Queues a copy of an array of the host to the device on the stream of a run."""
         if memory.nbytes:
             self._api.call(
                 self._api.names.to_device, memory.address, array.ctypes.data, memory.nbytes,
-                self._stream_of(run_stream),
+                self._streams.handle_of(run_stream),
             )  # fmt: skip
 
     # -- streams -----------------------------------------------------------------------------
@@ -157,34 +136,16 @@ class GpuDriver:
     def run_stream(self, stream: object, values: Iterable[object]) -> RunStream:
         """See :meth:`Driver.run_stream`; all further calls for the run come from this thread."""
         self._api.enter()
-        if self._is_resident:
-            # The resident kernel occupies its stream; copies use the side stream.
-            run_stream = RunStream(self.device, self._side)
-        else:
-            run_stream = choose_run_stream(stream, values, self.device, self._stream)
-        run_stream.locate = self._api.ordinal_of
-        return run_stream
-
-    def _stream_of(self, run_stream: RunStream) -> int:
-        return self._stream if run_stream.stream is None else run_stream.stream
+        return self._streams.choose(stream, values, is_resident=self._is_resident)
 
     def is_foreign(self, run_stream: RunStream) -> bool:
         """Returns True if the stream of a run, or a producer stream, is not the driver's own."""
-        return bool(run_stream.producers) or self._stream_of(run_stream) != self._stream
-
-    def _follow(self, run_stream: RunStream) -> int:
-        """Returns the stream of a run, after it waits for the producers of the arrays."""
-        stream = self._stream_of(run_stream)
-        for producer in run_stream.producers:
-            if producer != stream:
-                self._api.call(self._api.names.record_event, self._ready, producer)
-                self._api.call(self._api.names.follow_event, stream, self._ready, 0)
-        return stream
+        return self._streams.is_foreign(run_stream)
 
     def synchronize(self, run_stream: RunStream) -> None:
         """See :meth:`Driver.synchronize`."""
         self._api.enter()
-        self._api.call(self._api.names.await_stream, self._follow(run_stream))
+        self._streams.synchronize(run_stream)
 
     def exchange(self, stays: bool) -> GpuExchange:
         """See :meth:`Driver.exchange`: every exchange keeps its buffers between runs."""
@@ -194,10 +155,7 @@ class GpuDriver:
 
     def captures(self, run_stream: RunStream) -> bool:
         """See :meth:`Driver.captures`."""
-        stream = self._stream_of(run_stream)
-        if stream in (self._stream, self._side):
-            return False
-        return bool(int(self._api.call(self._api.names.is_capturing, stream)))
+        return self._streams.is_captured(run_stream)
 
     def recorded(self, stream: object) -> list[Outcome]:
         """See :meth:`Driver.recorded`."""
@@ -210,11 +168,11 @@ class GpuDriver:
         assert run.launch is not None
         if self._abandoned is not None:
             self._await_abandoned(self._abandoned)
-        self._api.call(self._api.names.record_event, self._done, stream)
+        self._streams.record(self._streams.done, stream)
         # The caller owns the replay: an error leaves it queued, and a later check waits again.
         watch = QueueWatch(kernel, self._captured.records)
-        self._join(self._done, watch.start(run.launch.timeout_ns))
-        return self._captured.outcome(run, self._side)
+        self._join(self._streams.done, watch.start(run.launch.timeout_ns))
+        return self._captured.outcome(run, self._streams.side)
 
     # -- runs --------------------------------------------------------------------------------
 
@@ -223,13 +181,13 @@ class GpuDriver:
         kernel, record = self._loaded(), self.record
         if launch.captured:
             run = self._captured.take_spare()
-            self._captured.capture(run, launch, record, self._follow(launch.run_stream))
+            self._captured.capture(run, launch, record, self._streams.follow(launch.run_stream))
             return
         if self._abandoned is not None:
             self._await_abandoned(self._abandoned)
         if self._dirty:
             record.forget_queued()
-        stream = self._follow(launch.run_stream)
+        stream = self._streams.follow(launch.run_stream)
         try:
             if (resident := self._resident_kernel) is not None:
                 self._ring(resident, kernel, record, launch)
@@ -239,7 +197,9 @@ class GpuDriver:
         except BaseException:
             # The kernel may have begun, and reads memory that the next run changes.
             with suppress(DeviceError):
-                self._undo(launch, stream if self._resident_kernel is None else self._stream)
+                self._undo(
+                    launch, stream if self._resident_kernel is None else self._streams.kernels
+                )
             raise
 
     def _start(self, kernel: GpuKernel, record: LaunchRecord, launch: Launch, stream: int) -> None:
@@ -261,7 +221,7 @@ class GpuDriver:
         self._launch = launch
         kernel.launch(record, stream)
         record.download(stream, self.reads_outputs)
-        self._api.call(self._api.names.record_event, self._done, stream)
+        self._streams.record(self._streams.done, stream)
 
     def _ring(
         self, resident: GpuResident, kernel: GpuKernel, record: LaunchRecord, launch: Launch
@@ -290,7 +250,7 @@ class GpuDriver:
             if self._is_resident and self._resident is not None:
                 self._join_resident(self._resident, watch)
             else:
-                self._join(self._done, watch)
+                self._join(self._streams.done, watch)
         except BusyError as error:
             self._interrupt()
             if self._abandoned is None:
@@ -311,14 +271,15 @@ class GpuDriver:
         record = self.record
 
         def download() -> None:
-            record.download(self._side, self.reads_outputs)
-            self._api.call(self._api.names.record_event, self._done, self._side)
-            resident.wait_for(self._done)
+            record.download(self._streams.side, self.reads_outputs)
+            self._streams.record(self._streams.done, self._streams.side)
+            resident.wait_for(self._streams.done)
 
         def again() -> bool:
             """Rings again, and returns True, if the kernel ended before it saw that the host rang.
 
-            Such a kernel waited at the doorbell for longer than its limit, and reports no error.
+            A kernel ends so if it waits at the doorbell for longer than its limit; the report then
+            has no error.
             """
             if not resident.missed_run:
                 return False
@@ -334,11 +295,11 @@ class GpuDriver:
     def make_resident(self) -> None:
         """See :meth:`Driver.make_resident`."""
         self._api.enter()
-        kernel = self._loaded()
+        kernel, streams = self._loaded(), self._streams
         self._captured.provide_spare()
         if self._resident is None:
             self._resident = GpuResident(
-                self._api, kernel, self._stream, self._side, self._ended, self._done
+                self._api, kernel, streams.kernels, streams.side, streams.ended, streams.done
             )
         self._is_resident = True
 
@@ -384,7 +345,7 @@ class GpuDriver:
         if launch is not None:
             self._abandoned = AbandonedLaunch(self._end, launch.timeout_ns, launch.owners)
         elif self._abandoned is None and kept is not None:
-            self._abandoned = AbandonedLaunch(self._ended, 0, None)
+            self._abandoned = AbandonedLaunch(self._streams.ended, 0, None)
         # The garbage collector may call this in any thread.
         with self._api.within():
             try:
@@ -399,26 +360,21 @@ class GpuDriver:
     def _await_others(self) -> None:
         """Waits for foreign kernels on the default stream and on blocking streams.
 
-        The driver waits for all kernels when memory is freed, and may block other calls
+        The vendor's driver waits for all kernels when memory is freed, and may block other calls
         meanwhile. Kernels on non-blocking streams cannot be queried; for them, the limit of each
         call is the only one.
         """
-        if self._api.record_after_others(self._ready):
-            self._await_end(self._ready, None, self._others_not_ended)
+        if self._api.record_after_others(self._streams.ready):
+            self._await_end(self._streams.ready, None, self._others_not_ended)
 
     def _await_end(self, event: object, owners: object, error: Callable[[], DeviceError]) -> None:
         """Waits for an event.
 
         Raises `error()` after the grace period, and defers all releases until the event.
         """
-        start = time.monotonic()
-        while not self._api.has_happened(event):
-            waited = time.monotonic() - start
-            if waited > GRACE_SECONDS:
-                self._api.wait_for(event, owners)
-                raise error()
-            if waited > _SPIN_SECONDS:
-                time.sleep(_SLEEP_SECONDS)
+        if not self._streams.wait(event, seconds=GRACE_SECONDS):
+            self._api.wait_for(event, owners)
+            raise error()
 
     def _others_not_ended(self) -> BusyError:
         return BusyError(
@@ -453,17 +409,8 @@ class GpuDriver:
 
         Raises DeviceError after `seconds`, and the errors of `watch`, which a long wait polls.
         """
-        if self._api.has_happened(event):
-            return
-        start = time.monotonic()
-        while not self._api.has_happened(event):
-            waited = time.monotonic() - start
-            if waited > seconds:
-                raise DeviceError("the kernel does not end")
-            if waited > _SPIN_SECONDS:
-                time.sleep(_SLEEP_SECONDS)
-                if watch is not None:
-                    watch.poll()
+        if not self._streams.wait(event, watch, seconds):
+            raise DeviceError("the kernel does not end")
 
     def _finish(self, kernel: GpuKernel, launch: Launch) -> Outcome:
         self._launch = None
@@ -473,7 +420,7 @@ class GpuDriver:
             outcome = Outcome(results.codes, epoch=self.epoch, iterations=iterations)
             self._advance(outcome)
             return outcome
-        counters = kernel.counters(kernel.semaphores, self._side)
+        counters = kernel.counters(kernel.semaphores, self._streams.side)
         trace = None
         if launch.trace:
             shape = (kernel.trace.nbytes // 16, 2)
@@ -496,7 +443,7 @@ class GpuDriver:
     @property
     def _end(self) -> object:
         """The event of the end of a run's kernel."""
-        return self._done if self._resident_kernel is None else self._ended
+        return self._streams.done if self._resident_kernel is None else self._streams.ended
 
     @property
     def _resident_kernel(self) -> GpuResident | None:
@@ -525,7 +472,7 @@ class GpuDriver:
     def _undo(self, launch: Launch, stream: int) -> None:
         """Aborts a partly issued launch on a stream."""
         self._launch = launch
-        self._api.call(self._api.names.record_event, self._end, stream)
+        self._streams.record(self._end, stream)
         self._interrupt()
 
     def _await_abandoned(self, launch: AbandonedLaunch) -> None:

@@ -51,7 +51,7 @@ class GpuKernel:
     """A loaded kernel: its function, arena, tables, and the semaphores of ordinary runs.
 
     Args:
-        api: the driver API.
+        api: the API of the vendor's driver.
         stream: the stream for copies from and to the host.
         bundle: the program.
         shared: arena, semaphores and packets that kernels on other GPUs access, too; None

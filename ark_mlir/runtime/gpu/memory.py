@@ -21,7 +21,7 @@ class DeviceBytes:
     """Bytes on the device that another object allocates and frees.
 
     Args:
-        api: the driver API.
+        api: the API of the vendor's driver.
         address: the address of the first byte.
         nbytes: the size.
     """
@@ -41,7 +41,7 @@ class DeviceMemory(DeviceBytes):
     """Memory of the device; see :class:`ark_mlir.runtime.Memory`.
 
     Args:
-        api: the driver API.
+        api: the API of the vendor's driver.
         stream: the stream of copies, which block until they end and do not wait for other streams.
         nbytes: the size.
         zeroed: sets every byte to zero, for which a large block needs an SM; otherwise the contents
@@ -137,7 +137,7 @@ class PinnedMemory:
     """Zeroed page-locked memory of the host, which the device can address.
 
     Args:
-        api: the driver API.
+        api: the API of the vendor's driver.
         nbytes: the size.
 
     Raises BusyError if other work on the GPU makes the allocation exceed its limit.

@@ -53,8 +53,8 @@ class QueueWatch:
     def start(self, timeout_ns: int) -> QueueWatch:
         """Restarts the timer for waits of at most `timeout_ns`; returns itself.
 
-        Every run restarts the timer, so this method makes no call of the driver; only long runs
-        poll.
+        Every run restarts the timer, so this method makes no call of the vendor's driver; only long
+        runs poll.
         """
         self._seconds = _LIMIT_FACTOR * timeout_ns / 1e9
         self._next = 0.0

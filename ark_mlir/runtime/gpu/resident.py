@@ -50,7 +50,7 @@ class GpuResident:
     kernel never occupies the GPU for a host that does not ring.
 
     Args:
-        api: the driver API.
+        api: the API of the vendor's driver.
         kernel: the kernel to launch.
         stream: the stream of the kernel.
         side: the stream for copies while the kernel runs.

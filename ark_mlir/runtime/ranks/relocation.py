@@ -101,8 +101,8 @@ def _relocate_instructions(
     result[stops, 2] = _counter_distances(result[stops, 2], _COUNTERS_BYTES, addresses)
     if (np.abs(result) >= 1 << 31).any():
         raise UnsupportedError(
-            "the driver maps the memory of another rank more than 128 GiB away from that of rank "
-            f"{addresses.rank}",
+            "NVIDIA's driver maps the memory of another rank more than 128 GiB away from that of "
+            f"rank {addresses.rank}",
             location=linked.where,
         )
     return result.astype(table.dtype)

@@ -10,7 +10,7 @@ from .memory import MemoryFunctions
 
 
 class CopyFunctions(MemoryFunctions):
-    """The driver's functions that copy to and from devices, and that set memory."""
+    """The functions of NVIDIA's driver that copy to and from devices, and that set memory."""
 
     def _do(self, stream: int, address: int, nbytes: int, work: Callable[[], object]) -> tuple[int]:
         """Queues work of a stream on memory of its device."""

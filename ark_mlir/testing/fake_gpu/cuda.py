@@ -1,4 +1,4 @@
-"""The stand-in for the CUDA driver: calls, contexts, modules and launches."""
+"""The stand-in for NVIDIA's driver: calls, contexts, modules and launches."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class FakeCuda(VirtualMemoryFunctions, CopyFunctions):
             delay CTAs of a launch that is not cooperative.
         crashes: True if the next kernel fails. Every later call on its device then fails, too, and
             no handle is released before the context.
-        assembles: the image that the driver returns for any PTX; None refuses PTX.
+        assembles: the image that NVIDIA's driver returns for any PTX; None refuses PTX.
         mps: True if kernels of several processes run on a GPU at the same time.
         calls: names of the calls so far.
         operations: the same calls, under the names of CUDA for both vendors.
@@ -216,7 +216,7 @@ class FakeCuda(VirtualMemoryFunctions, CopyFunctions):
         return self._make_call(name, name)
 
     def _make_call(self, name: str, shown: str) -> Callable[..., tuple[Any, ...]]:
-        """Returns a function of the driver, which `calls` has under the name `shown`."""
+        """Returns a function of NVIDIA's driver, which `calls` has under the name `shown`."""
         function = getattr(self, f"_{name}", self._succeed)
 
         def call(*arguments: Any) -> tuple[Any, ...]:
@@ -424,7 +424,7 @@ class FakeCuda(VirtualMemoryFunctions, CopyFunctions):
             self.crashes, device.broken = False, True
             return (0,)
         self.launched.append(stream)
-        # The driver reads the parameters during the call: an array of addresses, here of one.
+        # NVIDIA's driver reads the parameters during the call: an array of addresses, here of one.
         argument = ctypes.c_uint64.from_address(parameters).value
         context = ctypes.c_uint64.from_address(argument).value
         return self._give(stream, lambda: self._launch(device, lanes, function, context))

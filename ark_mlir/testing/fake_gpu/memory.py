@@ -92,7 +92,7 @@ class Physical:
 
 
 class MemoryFunctions(StreamFunctions):
-    """The driver's functions for allocations.
+    """The functions of NVIDIA's driver for allocations.
 
     Attributes:
         memory: bytes of each device; may be set.
@@ -203,7 +203,7 @@ class MemoryFunctions(StreamFunctions):
 
     def _cuMemFree(self, address: int) -> object:
         block = self._blocks.get(address)
-        # As the driver does, waits for all kernels that may use it.
+        # As NVIDIA's driver does, waits for all kernels that may use it.
         device = self._current() if block is None else block.charged
         if (device.running or device.occupied) and not self._is_advancing:
             return AGAIN

@@ -1,4 +1,4 @@
-"""Error codes, enumerations and groups of functions of the CUDA driver."""
+"""Error codes, enumerations and groups of functions of NVIDIA's driver."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class Stream:
 
 
 class StreamFunctions:
-    """The driver's functions for streams and events.
+    """The functions of NVIDIA's driver for streams and events.
 
     Attributes:
         waits: pairs of streams; the first stream waited for an event of the second stream.

@@ -47,7 +47,7 @@ class Granularity(IntEnum):
 
 
 class VirtualMemoryFunctions(MemoryFunctions):
-    """The driver's functions for virtual memory.
+    """The functions of NVIDIA's driver for virtual memory.
 
     Attributes:
         refuses_export: True if memory cannot be exported to other processes.

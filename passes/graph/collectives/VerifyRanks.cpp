@@ -33,18 +33,18 @@ static LogicalResult verifyWorld(ArrayRef<ProgramOp> programs) {
       InFlightDiagnostic diagnostic =
           program.emitError("program '")
           << program.getSymName() << "' belongs to a world of " << worldSize
-          << " ranks, but another program to a world of " << size
-          << " (ranks_c1)";
+          << " ranks, but program '" << ProgramOp(programs.front()).getSymName()
+          << "' to a world of " << size << " ranks (ranks_c1)";
       diagnostic.attachNote(ProgramOp(programs.front()).getLoc())
-          << "the other one";
+          << "program of the world of " << size << " ranks";
       return diagnostic;
     }
     if (ProgramOp other = ranks[rank]) {
       InFlightDiagnostic diagnostic = program.emitError("program '")
                                       << program.getSymName()
-                                      << "' is the second one of rank " << rank
-                                      << " (ranks_c1)";
-      diagnostic.attachNote(other.getLoc()) << "the first one";
+                                      << "' is the second program of rank "
+                                      << rank << " (ranks_c1)";
+      diagnostic.attachNote(other.getLoc()) << "first program of rank " << rank;
       return diagnostic;
     }
     ranks[rank] = program;
@@ -101,10 +101,11 @@ static LogicalResult verifySameCollectives(ProgramOp first, ProgramOp other) {
       continue;
     InFlightDiagnostic diagnostic = a->emitError("collective ")
                                     << index + 1 << " of rank " << rank
-                                    << " is '" << ofA << "', and that of rank "
-                                    << otherRank << " is '" << ofB
-                                    << "' (ranks_c3)";
-    diagnostic.attachNote(b->getLoc()) << "that of rank " << otherRank;
+                                    << " is '" << ofA << "', but collective "
+                                    << index + 1 << " of rank " << otherRank
+                                    << " is '" << ofB << "' (ranks_c3)";
+    diagnostic.attachNote(b->getLoc())
+        << "collective " << index + 1 << " of rank " << otherRank;
     return diagnostic;
   }
   if (ours.size() == theirs.size())
@@ -116,10 +117,10 @@ static LogicalResult verifySameCollectives(ProgramOp first, ProgramOp other) {
   InFlightDiagnostic diagnostic =
       unmatched->emitError("collective ")
       << missing + 1 << " of rank " << (oursIsLonger ? rank : otherRank)
-      << " is '" << describe(unmatched) << "', and rank " << *shorter.getRank()
-      << " has only " << missing << " (ranks_c3)";
+      << " is '" << describe(unmatched) << "', but rank " << *shorter.getRank()
+      << " has no collective " << missing + 1 << " (ranks_c3)";
   diagnostic.attachNote(shorter.getLoc())
-      << "the program of rank " << *shorter.getRank();
+      << "program of rank " << *shorter.getRank();
   return diagnostic;
 }
 
@@ -185,10 +186,12 @@ static LogicalResult reportUnmatched(Operation *op, const Route &route,
     size_t sends = ends.sends.size(), receives = ends.receives.size();
     if (isSend && receives > sends)
       diagnostic.attachNote(ends.receives[sends]->getLoc())
-          << "rank " << to << " receives from it under tag " << otherTag;
+          << "rank " << to << " receives a tensor from rank " << from
+          << " under tag " << otherTag << " here";
     if (!isSend && sends > receives)
       diagnostic.attachNote(ends.sends[receives]->getLoc())
-          << "rank " << from << " sends to it under tag " << otherTag;
+          << "rank " << from << " sends a tensor to rank " << to
+          << " under tag " << otherTag << " here";
   }
   return diagnostic;
 }
@@ -207,9 +210,10 @@ static LogicalResult verifyTraffic(ArrayRef<ProgramOp> programs) {
       InFlightDiagnostic diagnostic =
           send->emitError("rank ")
           << std::get<0>(route) << " sends " << sent << " under tag "
-          << std::get<2>(route) << ", and rank " << std::get<1>(route)
+          << std::get<2>(route) << ", but rank " << std::get<1>(route)
           << " receives " << received << " (ranks_c4)";
-      diagnostic.attachNote(receive->getLoc()) << "received here";
+      diagnostic.attachNote(receive->getLoc())
+          << "rank " << std::get<1>(route) << " receives the tensor here";
       return diagnostic;
     }
     size_t sends = ends.sends.size(), receives = ends.receives.size();
@@ -250,9 +254,11 @@ static LogicalResult verifyRanks(ModuleOp module) {
   if (!others.empty()) {
     InFlightDiagnostic diagnostic = others.front().emitError("program '")
                                     << others.front().getSymName()
-                                    << "' has no rank, but another program of "
-                                       "its module has one (ranks_c1)";
-    diagnostic.attachNote(ranked.front().getLoc()) << "the other one";
+                                    << "' has no rank, but program '"
+                                    << ranked.front().getSymName()
+                                    << "' of the same module has one "
+                                       "(ranks_c1)";
+    diagnostic.attachNote(ranked.front().getLoc()) << "program with a rank";
     return diagnostic;
   }
   if (failed(verifyWorld(ranked)))

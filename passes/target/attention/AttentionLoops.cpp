@@ -3,6 +3,7 @@
 #include "passes/target/attention/AttentionLoops.h"
 
 #include "passes/target/attention/AttentionBuilder.h"
+#include "passes/target/attention/ThreadExchange.h"
 #include "passes/target/matrix_units/MatrixInstruction.h"
 #include "passes/target/memory_access/SharedMemory.h"
 #include "passes/target/memory_access/WideLoad.h"
@@ -135,6 +136,20 @@ static bool haveWarpgroups(MmaAttr mma) {
          kStageDepth % mma.getK() == 0;
 }
 
+static int64_t countStages(const AttentionShape &shape, int64_t room) {
+  return std::min(kMaxStages,
+                  (room - shape.getQueryBytes()) / shape.getStageBytes());
+}
+
+/// Returns true if every warpgroup that shares the keys of a block can have
+/// keys, and if the stages and the partial results fit into shared memory.
+static bool hasUse(const AttentionShape &shape, int64_t keys, int64_t room) {
+  int64_t before = (shape.keyGroups - 1) * shape.getGroupKeys();
+  return (ShapedType::isDynamic(keys) || keys > before) &&
+         countStages(shape, room) >= kMinStages &&
+         shape.getQueryBytes() + shape.getPartialBytes() <= room;
+}
+
 std::optional<AttentionShape>
 AttentionShape::chooseWarpgroups(const AttentionOps &attention, MmaAttr mma,
                                  int64_t threads, int64_t room) {
@@ -148,18 +163,31 @@ AttentionShape::chooseWarpgroups(const AttentionOps &attention, MmaAttr mma,
   shape.depth = attention.depth;
   shape.width = kLoadBytes / kElementBytes;
   // In a step of a copy, the threads copy whole swizzle blocks of a panel.
-  int64_t groupThreads = mma.getWarps() * shape.getWarpSize();
+  int64_t groups = threads / shape.getGroupThreads();
   int64_t rowsAtOnce = threads / (kStageRowBytes / kLoadBytes);
-  if (threads % groupThreads != 0 || rowsAtOnce % kBlockRows != 0 ||
-      kStageDepth % rowsAtOnce != 0 ||
-      shape.getBlocks() != threads / groupThreads ||
+  if (threads % shape.getGroupThreads() != 0 || rowsAtOnce % kBlockRows != 0 ||
+      kStageDepth % rowsAtOnce != 0 || groups % shape.getBlocks() != 0 ||
+      shape.rows <= shape.getBlockRows() / 2 ||
       shape.depth > kMaxOnePassDepth ||
       shape.depth % kWarpgroupDepthUnit != 0 ||
       !areLoadable(attention, shape.width))
     return std::nullopt;
-  shape.stages = std::min(kMaxStages, (room - shape.getQueryBytes()) /
-                                          shape.getStageBytes());
+  int64_t keys = cast<MemRefType>(attention.key.getType()).getDimSize(0);
+  shape.keyGroups = groups / shape.getBlocks();
+  while (shape.keyGroups > 1 && !hasUse(shape, keys, room))
+    shape.keyGroups /= 2;
+  shape.stages = countStages(shape, room);
   return shape.stages >= kMinStages ? std::optional(shape) : std::nullopt;
+}
+
+int64_t AttentionShape::getPartialValues() const {
+  int64_t rowsPerThread = MatrixFragment(mma.getAcc()).getExtentPerThread(0);
+  return 2 * rowsPerThread + getBlockRows() * depth / getGroupThreads();
+}
+
+int64_t AttentionShape::getPartialBytes() const {
+  return (keyGroups - 1) * getBlocks() *
+         getExchangeBytes(getPartialValues(), getGroupThreads());
 }
 
 int64_t AttentionShape::getQueryBytes() const {
@@ -167,7 +195,7 @@ int64_t AttentionShape::getQueryBytes() const {
 }
 
 int64_t AttentionShape::getTileBytes() const {
-  return getStageKeys() * depth * kElementBytes;
+  return getGroupKeys() * depth * kElementBytes;
 }
 
 static SmallVector<MemRefType> getBufferTypes(MLIRContext *context,
@@ -180,7 +208,8 @@ static SmallVector<MemRefType> getBufferTypes(MLIRContext *context,
 
 int64_t AttentionShape::getBytes() const {
   if (hasWarpgroups())
-    return getQueryBytes() + stages * getStageBytes();
+    return getQueryBytes() +
+           std::max(stages * getStageBytes(), getPartialBytes());
   if (!hasPartialResults())
     return 0;
   int64_t scalarBytes = warpsPerBlock * rows * kAccumulatorBytes;

@@ -25,8 +25,9 @@ struct AttentionShape {
                                               int64_t longestWorkItem);
 
   /// Returns the shape for warpgroups with the instruction `mma`. Returns
-  /// nothing unless there is one block per warpgroup and the stages fit into
-  /// `room` bytes of shared memory.
+  /// nothing if there are more blocks than warpgroups, if the rows do not fill
+  /// more than half of a block, or if the stages do not fit into `room` bytes
+  /// of shared memory.
   static std::optional<AttentionShape>
   chooseWarpgroups(const AttentionOps &attention, MmaAttr mma, int64_t threads,
                    int64_t room);
@@ -54,17 +55,26 @@ struct AttentionShape {
   bool hasWarpgroups() const { return stages > 0; }
   /// Returns the rows of a block that belong to one of its warps.
   int64_t getWarpRows() const { return mma.getM() / mma.getWarps(); }
-  int64_t getStageKeys() const { return kStageDepth; }
+  /// Returns the keys of a stage that one warpgroup processes.
+  int64_t getGroupKeys() const { return kStageDepth; }
+  int64_t getStageKeys() const { return keyGroups * getGroupKeys(); }
+  int64_t getGroupThreads() const { return mma.getWarps() * getWarpSize(); }
   /// Returns the number of keys of a stage whose scores a thread holds at once.
   /// The number is smaller for a large depth, because the registers also hold
   /// the accumulators of the depth.
   int64_t getPassKeys() const {
     return depth > kPanelElements ? kStageDepth / 2 : kStageDepth;
   }
-  /// Returns the bytes of all queries, and of the keys or values of a stage.
+  /// Returns the bytes of all queries, of the keys or values of a warpgroup in
+  /// a stage, and of both together.
   int64_t getQueryBytes() const;
   int64_t getTileBytes() const;
-  int64_t getStageBytes() const { return 2 * getTileBytes(); }
+  int64_t getGroupBytes() const { return 2 * getTileBytes(); }
+  int64_t getStageBytes() const { return keyGroups * getGroupBytes(); }
+  /// Returns the number of f32 values of a thread's partial result, and the
+  /// bytes of those that warpgroups exchange.
+  int64_t getPartialValues() const;
+  int64_t getPartialBytes() const;
 
   MmaAttr mma;
   /// Warps that share a vCTA, and the number of teams of this many warps.
@@ -77,6 +87,9 @@ struct AttentionShape {
   int64_t width = 0;
   /// Stages of keys and values in shared memory; zero without warpgroups.
   int64_t stages = 0;
+  /// Warpgroups that share the keys of a block. Any further warpgroups compute
+  /// the same results again, and do not store them.
+  int64_t keyGroups = 1;
 };
 
 /// Builds the loops that replace an attention at the insertion point, for all

@@ -73,6 +73,26 @@ AttentionThreadRows::updateSoftmax(MutableArrayRef<Value> maxima,
   return corrections;
 }
 
+std::pair<Value, Value> AttentionThreadRows::mergeSoftmax(Value &maximum,
+                                                          Value &sum,
+                                                          Value otherMaximum,
+                                                          Value otherSum) {
+  Value log2e = number(llvm::numbers::log2ef);
+  Value largest =
+      arith::MaximumFOp::create(builder, maximum, otherMaximum).getResult();
+  Value finite = getFinite(largest);
+  auto getFactor = [&](Value own) {
+    Value distance = arith::SubFOp::create(builder, own, finite);
+    return raiseTwo(arith::MulFOp::create(builder, distance, log2e));
+  };
+  std::pair<Value, Value> factors = {getFactor(maximum),
+                                     getFactor(otherMaximum)};
+  Value other = arith::MulFOp::create(builder, otherSum, factors.second);
+  sum = math::FmaOp::create(builder, sum, factors.first, other);
+  maximum = largest;
+  return factors;
+}
+
 void AttentionThreadRows::combineSums(MutableArrayRef<Value> sums) {
   for (Value &sum : sums)
     sum = combine<arith::AddFOp>(sum, getAcc().getSharingDistances(0));

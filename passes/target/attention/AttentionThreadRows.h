@@ -25,6 +25,11 @@ protected:
   SmallVector<Value> updateSoftmax(MutableArrayRef<Value> maxima,
                                    MutableArrayRef<Value> sums,
                                    MutableArrayRef<SmallVector<Value>> scores);
+  /// Merges the maximum and the sum of a row with those over other keys.
+  /// Returns the factors of the accumulators of this result and of the other
+  /// one.
+  std::pair<Value, Value> mergeSoftmax(Value &maximum, Value &sum,
+                                       Value otherMaximum, Value otherSum);
   /// Adds up the sums of the threads that share a row.
   void combineSums(MutableArrayRef<Value> sums);
   void enterRow(int64_t threadRow);

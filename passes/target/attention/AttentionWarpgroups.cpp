@@ -2,6 +2,7 @@
 
 #include "passes/target/attention/AttentionThreadRows.h"
 #include "passes/target/attention/PositionMask.h"
+#include "passes/target/attention/ThreadExchange.h"
 #include "passes/target/matrix_units/SwizzledStage.h"
 #include "passes/target/memory_access/SpacePointer.h"
 #include "passes/target/memory_access/WideLoad.h"
@@ -11,6 +12,7 @@
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -25,13 +27,14 @@ static constexpr int64_t kElementBytes = 2;
 static constexpr int64_t kRowUnits = kStageRowBytes / kLoadBytes;
 
 namespace {
-/// Online softmax of a warpgroup for 64 rows. All warpgroups of a CTA read the
-/// same keys and values, which the threads copy to stages in shared memory with
-/// `cp.async`. A stage has 64 keys, then 64 values. Queries, keys and values
-/// are panels of 64 elements of the depth, in the layout that `wgmma` reads:
-/// queries and keys have their rows along K of the first product, and values
-/// across K of the second one. The exponentials stay in the registers of the
-/// first product's accumulators.
+/// Online softmax of a warpgroup for 64 rows. All threads of a CTA copy keys
+/// and values to stages in shared memory with `cp.async`. A stage has 64 keys,
+/// then 64 values, for each warpgroup that shares the keys of a block. Such
+/// warpgroups exchange their partial results after the last stage. Queries,
+/// keys and values are panels of 64 elements of the depth, in the layout that
+/// `wgmma` reads: queries and keys have their rows along K of the first
+/// product, and values across K of the second one. The exponentials stay in the
+/// registers of the first product's accumulators.
 class WarpgroupLoopBuilder : public AttentionThreadRows {
 public:
   using AttentionThreadRows::AttentionThreadRows;
@@ -57,6 +60,7 @@ private:
   int64_t getPassTiles() const {
     return shape.getPassKeys() / shape.getTileColumns();
   }
+  bool sharesKeys() const { return shape.keyGroups > 1; }
   void findThreads(Value thread);
   void findOperands(Value memory);
   Source getSource(Value buffer);
@@ -69,6 +73,7 @@ private:
   Value findWholeSteps();
   SmallVector<SmallVector<Value>> getScores(Value stage, Value first,
                                             int64_t begin);
+  Value clamp(Value key);
   void addValues(State &state, Value stage, int64_t begin,
                  ArrayRef<SmallVector<Value>> exponentials);
   void scale(State &state, ArrayRef<Value> factors);
@@ -76,6 +81,9 @@ private:
   SmallVector<Value> createSteps(Value begin, Value end,
                                  ArrayRef<Value> carried);
   State stream();
+  Value getPartials(Value keyGroup);
+  void mergePartials(State &state, Value keyGroup);
+  void combineGroups(State &state);
   void finish(const State &state);
 
   /// The first row that the thread copies, and its 16-byte unit of each row.
@@ -87,6 +95,9 @@ private:
   Value shared, queries, keys, values;
   Source keySource, valueSource;
   std::optional<PositionMask> mask;
+  /// The block of the warpgroup, the index of the warpgroup among those that
+  /// share its keys, and the index of the thread in the warpgroup.
+  Value block, keyGroup, inGroup;
   /// True in steps whose keys all exist and are admitted by `mask`.
   bool isWhole = false;
 };
@@ -111,7 +122,14 @@ void WarpgroupLoopBuilder::State::assign(ValueRange all, int64_t rows) {
 
 void WarpgroupLoopBuilder::findThreads(Value thread) {
   assignThreads(thread);
-  assignRows(add(mul(warp, shape.getWarpRows()), quad));
+  Value group = div(thread, shape.getGroupThreads());
+  inGroup = rem(thread, shape.getGroupThreads());
+  block = rem(group, shape.getBlocks());
+  keyGroup = rem(div(group, shape.getBlocks()), shape.keyGroups);
+  Value warpInGroup = rem(warp, shape.mma.getWarps());
+  assignRows(add(add(mul(block, shape.getBlockRows()),
+                     mul(warpInGroup, shape.getWarpRows())),
+                 quad));
   copiedRow = div(thread, kRowUnits);
   copiedUnit = rem(thread, kRowUnits);
   swizzledUnit =
@@ -121,16 +139,16 @@ void WarpgroupLoopBuilder::findThreads(Value thread) {
 /// Queries come first in shared memory.
 void WarpgroupLoopBuilder::findOperands(Value memory) {
   shared = createSpacePointer(builder, memory, kSharedSpace);
-  int64_t warps = shape.getBlockRows() / shape.getWarpRows();
-  Value firstRow = mul(div(warp, warps), shape.getBlockRows());
+  Value firstRow = mul(block, shape.getBlockRows());
   auto describe = [&](Value offset, bool hasPanels) {
     return createStageDescriptor(builder, createOffset(builder, shared, offset),
                                  hasPanels);
   };
   queries = describe(mul(firstRow, kStageRowBytes), /*hasPanels=*/false);
-  int64_t begin = shape.getQueryBytes();
-  keys = describe(index(begin), /*hasPanels=*/false);
-  values = describe(index(begin + shape.getTileBytes()), /*hasPanels=*/true);
+  Value begin =
+      add(mul(keyGroup, shape.getGroupBytes()), shape.getQueryBytes());
+  keys = describe(begin, /*hasPanels=*/false);
+  values = describe(add(begin, shape.getTileBytes()), /*hasPanels=*/true);
   keySource = getSource(attention.key);
   valueSource = getSource(attention.value);
 }
@@ -189,11 +207,14 @@ void WarpgroupLoopBuilder::copyKeys(Value first, Value stage) {
     // would not.
     const std::array sources = {keySource, valueSource};
     for (auto [i, source] : llvm::enumerate(sources)) {
-      Value row = arith::MulIOp::create(builder, key, source.rowBytes);
+      Value distance = arith::MulIOp::create(builder, key, source.rowBytes);
       for (int64_t panel = 0; panel < getPanels(); ++panel) {
-        Value to = add(target, i * shape.getTileBytes() + panel * kPanelBytes +
-                                   begin * kStageRowBytes);
-        Value from = add(row, panel * kStageRowBytes);
+        int64_t group = begin / shape.getGroupKeys(),
+                row = begin % shape.getGroupKeys();
+        Value to = add(target, group * shape.getGroupBytes() +
+                                   i * shape.getTileBytes() +
+                                   panel * kPanelBytes + row * kStageRowBytes);
+        Value from = add(distance, panel * kStageRowBytes);
         NVVM::CpAsyncOp::create(builder, createOffset(builder, shared, to),
                                 createOffset(builder, source.pointer, from),
                                 kLoadBytes, NVVM::LoadCacheModifierKind::CG,
@@ -281,10 +302,18 @@ WarpgroupLoopBuilder::getScores(Value stage, Value first, int64_t begin) {
         scores[threadRow].push_back(
             isWhole ? finishScore(score, rowIndices[threadRow], key, Value(),
                                   mask ? mask->getSelect() : arith::SelectOp())
-                    : finishScore(score, rowIndices[threadRow], key,
+                    : finishScore(score, rowIndices[threadRow], clamp(key),
                                   isLess(key, length)));
       }
   return scores;
+}
+
+/// Returns the index of a key whose mask may be loaded.
+Value WarpgroupLoopBuilder::clamp(Value key) {
+  if (!attention.op.getMask())
+    return key;
+  Value last = arith::SubIOp::create(builder, length, index(1));
+  return arith::MinSIOp::create(builder, key, last);
 }
 
 /// Multiplies the accumulators of each row by a factor.
@@ -331,7 +360,9 @@ void WarpgroupLoopBuilder::addValues(
 void WarpgroupLoopBuilder::step(State &state, Value stage, Value first) {
   Value offset = arith::IndexCastOp::create(builder, builder.getI64Type(),
                                             div(stage, kDescriptorUnit));
-  for (int64_t begin = 0; begin < shape.getStageKeys();
+  if (sharesKeys())
+    first = add(first, mul(keyGroup, shape.getGroupKeys()));
+  for (int64_t begin = 0; begin < shape.getGroupKeys();
        begin += shape.getPassKeys()) {
     SmallVector<SmallVector<Value>> scores = getScores(offset, first, begin);
     scale(state, updateSoftmax(state.maxima, state.sums, scores));
@@ -411,9 +442,85 @@ WarpgroupLoopBuilder::State WarpgroupLoopBuilder::stream() {
   return state;
 }
 
+//===----------------------------------------------------------------------===//
+// Partial results
+//===----------------------------------------------------------------------===//
+
+/// Returns the address of the partial results of a warpgroup. They replace the
+/// stages. The first warpgroup of a block needs no memory for its own result.
+Value WarpgroupLoopBuilder::getPartials(Value keyGroup) {
+  int64_t bytes =
+      getExchangeBytes(shape.getPartialValues(), shape.getGroupThreads());
+  Value before = add(mul(add(keyGroup, -1), shape.getBlocks()), block);
+  return createOffset(builder, shared,
+                      add(mul(before, bytes), shape.getQueryBytes()));
+}
+
+/// Adds the partial results of another warpgroup to those of the first one.
+void WarpgroupLoopBuilder::mergePartials(State &state, Value keyGroup) {
+  SmallVector<Value> others =
+      loadFromExchange(builder, getPartials(keyGroup), inGroup,
+                       shape.getGroupThreads(), shape.getPartialValues());
+  ArrayRef<Value> rest(others);
+  SmallVector<std::pair<Value, Value>> factors;
+  int64_t rows = getRowsPerThread();
+  for (int64_t row = 0; row < rows; ++row)
+    factors.push_back(mergeSoftmax(state.maxima[row], state.sums[row],
+                                   rest[row], rest[rows + row]));
+  rest = rest.drop_front(2 * rows);
+  auto type = cast<LLVM::LLVMStructType>(state.products.getType());
+  Value merged = LLVM::UndefOp::create(builder, type);
+  for (auto [i, other] : llvm::enumerate(rest)) {
+    auto [own, factor] =
+        factors[i % instruction->getNumAccumulators() / getColumnsPerThread()];
+    Value product = arith::MulFOp::create(
+        builder, LLVM::ExtractValueOp::create(builder, state.products, i), own);
+    merged = LLVM::InsertValueOp::create(
+        builder, merged, math::FmaOp::create(builder, other, factor, product),
+        i);
+  }
+  state.products = merged;
+}
+
+/// Adds the partial results of the warpgroups that share the keys of a block.
+/// The results of the first of these warpgroups are then complete.
+void WarpgroupLoopBuilder::combineGroups(State &state) {
+  // After this barrier, no warpgroup reads a stage any more.
+  gpu::BarrierOp::create(builder);
+  // The groups of other keys come after those of the first keys.
+  Value group = div(warp, shape.mma.getWarps());
+  auto isOther = arith::CmpIOp::create(
+      builder, arith::CmpIPredicate::ult, add(group, -shape.getBlocks()),
+      index(shape.getBlocks() * (shape.keyGroups - 1)));
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    auto branch = scf::IfOp::create(builder, isOther, /*withElse=*/false);
+    builder.setInsertionPointToStart(branch.thenBlock());
+    SmallVector<Value> partials(state.maxima);
+    llvm::append_range(partials, state.sums);
+    for (int64_t i = 0, end = shape.getPartialValues() - partials.size();
+         i < end; ++i)
+      partials.push_back(
+          LLVM::ExtractValueOp::create(builder, state.products, i));
+    storeForExchange(builder, getPartials(keyGroup), inGroup,
+                     shape.getGroupThreads(), partials);
+  }
+  gpu::BarrierOp::create(builder);
+  for (int64_t other = 1; other < shape.keyGroups; ++other)
+    mergePartials(state, index(other));
+}
+
 /// Builds the row ops. A thread has pairs of neighbouring columns.
 void WarpgroupLoopBuilder::finish(const State &state) {
   int64_t columns = shape.getTileColumns();
+  OpBuilder::InsertionGuard guard(builder);
+  if (shape.getThreads() != shape.getBlocks() * shape.getGroupThreads()) {
+    Value group = div(warp, shape.mma.getWarps());
+    auto branch =
+        scf::IfOp::create(builder, isLess(group, index(shape.getBlocks())),
+                          /*withElse=*/false);
+    builder.setInsertionPointToStart(branch.thenBlock());
+  }
   finishRows(
       state.maxima, state.sums, [&](const RowValues &all, int64_t threadRow) {
         for (int64_t tile = 0; tile < shape.depth / columns; ++tile) {
@@ -434,7 +541,10 @@ void WarpgroupLoopBuilder::build(Value thread, Value memory) {
   findThreads(thread);
   findLength();
   findOperands(memory);
-  finish(stream());
+  State state = stream();
+  if (sharesKeys())
+    combineGroups(state);
+  finish(state);
 }
 
 void ark::buildAttentionWarpgroups(ImplicitLocOpBuilder &builder,

@@ -71,9 +71,11 @@ def FlashAttentionPass : Pass<"ark-flash-attention", "::mlir::ModuleOp"> {
     without a barrier between them. Exponentials are rounded to the values' type before the second
     product. A warp that has all keys of its rows also computes the elementwise ops that follow.
 
-    One block of 64 rows for every warpgroup of a CTA: warpgroups multiply with `wgmma` if the
-    target has it, if the head size is a multiple of 64, and if queries and at least two stages of
-    64 keys and values fit into shared memory. The threads copy stages with `cp.async` while the
+    More than 32 rows, in blocks of 64: warpgroups multiply with `wgmma` if the target has it, if
+    the head size is a multiple of 64, and if queries and at least two stages of keys and values fit
+    into shared memory. If a CTA has two or four times as many warpgroups as blocks, several
+    warpgroups share a block: a stage has 64 keys and values for each of them, and they exchange
+    their partial results through shared memory. The threads copy stages with `cp.async` while the
     warpgroups compute. Keys and values are hence read once per CTA instead of once per warp. The
     accumulators of the scores become the left operand of the second product in registers. A
     separate loop without masks processes the steps whose keys all exist and are admitted by a

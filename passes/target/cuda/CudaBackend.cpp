@@ -146,19 +146,24 @@ void CudaBackend::registerLowering(DialectRegistry &registry) const {
 // The gpu.module
 //===----------------------------------------------------------------------===//
 
-/// Keeps bodies without `wgmma` from being inlined if other bodies use it.
-/// ptxas serialises `wgmma` in a called function, so bodies with `wgmma` have
-/// to be part of the kernel. The other bodies then become functions with their
-/// own register allocation. If no body uses `wgmma`, all bodies become one
-/// function, which makes calls cheaper.
-void CudaBackend::prepareFunctions(ModuleOp module, KernelOp) const {
+/// Makes bodies with `wgmma` part of the kernel, because ptxas serialises
+/// `wgmma` in a called function. The other bodies then become functions with
+/// their own register allocation. If no body uses `wgmma`, all bodies become
+/// one function, which makes calls cheaper.
+void CudaBackend::prepareFunctions(ModuleOp module, KernelOp kernel) const {
   Builder builder(module.getContext());
   SmallVector<func::FuncOp> bodies = getBodies(module);
   if (llvm::none_of(bodies, hasWarpgroups))
     return;
+  auto set = [&](func::FuncOp function, StringRef attribute) {
+    function->setAttr("passthrough", builder.getStrArrayAttr({attribute}));
+  };
   for (func::FuncOp body : bodies)
-    if (!hasWarpgroups(body))
-      body->setAttr("passthrough", builder.getStrArrayAttr({"noinline"}));
+    set(body, hasWarpgroups(body) ? "alwaysinline" : "noinline");
+  for (StringRef caller :
+       {StringRef(abi::kRun), kernel.getEntry(), StringRef(abi::kResident)})
+    if (auto function = module.lookupSymbol<func::FuncOp>(caller))
+      set(function, "alwaysinline");
 }
 
 void CudaBackend::describeModule(gpu::GPUModuleOp gpuModule,

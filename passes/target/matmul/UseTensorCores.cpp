@@ -4,6 +4,7 @@
 #include "passes/target/matmul/MmaLoops.h"
 #include "passes/target/matmul/Passes.h"
 #include "passes/target/matmul/ProductLifetime.h"
+#include "passes/target/matmul/ResultConversions.h"
 #include "passes/target/matmul/StoredLoops.h"
 #include "passes/target/matrix_units/MatrixInstruction.h"
 #include "passes/target/memory_access/SharedMemory.h"
@@ -263,6 +264,23 @@ static bool replaceStored(const MatmulTile &product,
 // Warpgroups
 //===----------------------------------------------------------------------===//
 
+/// Returns the conversions of results of a group that their readers can repeat
+/// once accumulators of every product exist at the same time.
+static SmallVector<ResultConversion>
+findConversions(const ProductGroup &group) {
+  SmallVector<ResultConversion> conversions;
+  if (group.products.size() == 1)
+    return conversions;
+  for (const MatmulTile &product : group.products) {
+    std::optional<Lifetime> lifetime = findLifetime(product);
+    if (!lifetime || lifetime->users.size() != 1)
+      continue;
+    if (auto conversion = ResultConversion::match(lifetime->users.front()))
+      conversions.push_back(*conversion);
+  }
+  return conversions;
+}
+
 /// Replaces the product's temporary by its accumulators in all readers.
 static void replace(const MatmulTile &product, const Lifetime &lifetime,
                     Value accumulators) {
@@ -367,8 +385,13 @@ void UseTensorCoresPass::run(func::FuncOp body, Block &block) {
     replaceStoredProducts(block, mma, room);
   for (const ProductGroup &group : findGroups(block, units)) {
     int64_t replaced = getReplacedBytes(group.products);
+    SmallVector<ResultConversion> conversions = findConversions(group);
+    for (const ResultConversion &conversion : conversions)
+      replaced += getSharedBytes(conversion.temporary);
     if (auto shape = units.choose(group.products, room + replaced + spare)) {
       replace(group, block, threads, *shape);
+      for (ResultConversion &conversion : conversions)
+        conversion.inlineIntoReader();
       room += replaced - shape->getBytes();
       numProducts += group.products.size();
       continue;

@@ -24,9 +24,6 @@ static constexpr llvm::StringLiteral kGpuModule = "ark_gpu";
 static constexpr llvm::StringLiteral kDispatchLoop = "ark_dispatch_loop";
 /// The function that reads the index of the lane again.
 static constexpr llvm::StringLiteral kLane = "ark_lane";
-/// The optional function of a resident kernel, which calls the dispatch loop
-/// once, or once per ring of a doorbell.
-static constexpr llvm::StringLiteral kResident = "ark_resident_loop";
 
 /// Creates the module with the target attribute of the backend.
 static gpu::GPUModuleOp createGpuModule(ModuleOp module, TargetAttr target,
@@ -74,7 +71,7 @@ static LogicalResult verifyCallees(ModuleOp module, func::FuncOp loop) {
   auto pointer = LLVM::LLVMPointerType::get(context);
   auto i32 = IntegerType::get(context, 32), i64 = IntegerType::get(context, 64);
   SymbolTable symbols(module);
-  for (func::FuncOp work : {loop, symbols.lookup<func::FuncOp>(kResident)})
+  for (func::FuncOp work : {loop, symbols.lookup<func::FuncOp>(abi::kResident)})
     if (work && failed(verifyType(work, {pointer, i64}, i32)))
       return failure();
   auto lane = symbols.lookup<func::FuncOp>(kLane);
@@ -120,7 +117,7 @@ struct BuildGpuModulePass
     backend->prepareFunctions(module, kernel);
     gpu::GPUModuleOp gpuModule = createGpuModule(module, target, *backend);
     moveSymbols(module, gpuModule);
-    auto stay = SymbolTable(gpuModule).lookup<func::FuncOp>(kResident);
+    auto stay = SymbolTable(gpuModule).lookup<func::FuncOp>(abi::kResident);
     if (failed(SymbolTable::replaceAllSymbolUses(
             loop, StringAttr::get(&getContext(), kDispatchLoop), gpuModule)))
       return signalPassFailure();

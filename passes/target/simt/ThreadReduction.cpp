@@ -25,8 +25,8 @@ static constexpr int64_t kStripsInFlight = 8;
 static constexpr int64_t kLeftInFlight = 4;
 /// Upper bound of the vectors that a thread holds in registers.
 static constexpr int64_t kMaxVectors = 24;
-/// A buffer up to this size stays in the L1 after its first read.
-static constexpr int64_t kMaxL1Bytes = 256 * 1024;
+/// Bytes of the L1 of an SM if the module has no target.
+static constexpr int64_t kUnknownL1 = 32 * 1024;
 
 //===----------------------------------------------------------------------===//
 // Matching
@@ -128,10 +128,13 @@ void ThreadReduction::loadVectors(OpBuilder &builder, Value begin,
   }
 }
 
-/// Returns true if the buffer of a load fits into the L1.
+/// Returns true if the buffer of a load stays in the L1 of the target.
 static bool fitsL1(memref::LoadOp load) {
+  auto target = load->getParentOfType<ModuleOp>()->getAttrOfType<TargetAttr>(
+      ArkDialect::kTargetAttr);
   auto type = cast<MemRefType>(getRoot(load.getMemRef()).getType());
-  return type.hasStaticShape() && getBufferBytes(type) <= kMaxL1Bytes;
+  int64_t l1 = target ? target.getGpu().getL1() : kUnknownL1;
+  return type.hasStaticShape() && getBufferBytes(type) <= l1;
 }
 
 /// Combines one iteration with `accumulators`. `mapping` maps its variables.

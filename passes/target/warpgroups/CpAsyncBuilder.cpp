@@ -27,13 +27,13 @@ void CpAsyncBuilder::copy(Value k, Value stage) {
   Value target = add(stage, getTarget());
   int64_t rowsAtOnce = getRowsAtOnce(threads), rows = 0;
   for (const Source &source : sources) {
-    for (int64_t rowOffset = 0; rowOffset < source.rows;
+    for (int64_t rowOffset = 0; rowOffset < source.copiedRows;
          rowOffset += rowsAtOnce) {
       OpBuilder::InsertionGuard guard(builder);
-      if (source.rows - rowOffset < rowsAtOnce) {
+      if (source.copiedRows - rowOffset < rowsAtOnce) {
         Value isThere =
             arith::CmpIOp::create(builder, arith::CmpIPredicate::ult, copiedRow,
-                                  constant(source.rows - rowOffset));
+                                  constant(source.copiedRows - rowOffset));
         auto branch =
             scf::IfOp::create(builder, isThere, /*withElseRegion=*/false);
         builder.setInsertionPoint(branch.thenBlock()->getTerminator());

@@ -110,7 +110,8 @@ SmallVector<Value> SplitBuilder::accumulate() {
     for (auto [number, product] : llvm::enumerate(products))
       addTo(MutableArrayRef(carried).slice(number * perThread, perThread),
             product);
-    // Also orders the last reads of stages before accumulators overwrite them.
+    // The fence also orders the last reads of stages before accumulators
+    // overwrite them.
     fenceStages(builder);
     scf::YieldOp::create(builder, carried);
   }

@@ -39,8 +39,12 @@ void ThreadCopyBuilder::addSource(const StagedOperand &operand) {
   Value begin = add(arith::MulIOp::create(builder, copiedRow, rowBytes),
                     multiply(copyInRow, kElementsPerCopy * elementBytes));
   Value pointer = createSpacePointer(builder, buffer, kGlobalSpace);
+  int64_t copiedRows = operand.rows;
+  if (operand.major == Major::K)
+    copiedRows =
+        std::min(copiedRows, cast<MemRefType>(buffer.getType()).getDimSize(0));
   sources.push_back({createOffset(builder, pointer, begin), rowBytes,
-                     operand.rows, operand.major});
+                     operand.rows, copiedRows, operand.major});
 }
 
 Value ThreadCopyBuilder::getDistance(const Source &source, Value k,

@@ -21,10 +21,11 @@ public:
 
 protected:
   /// An operand: the address at which this thread begins to copy, the bytes of
-  /// a row, and the number of stage rows.
+  /// a row, the number of stage rows, and the number of those that exist in the
+  /// operand and are copied.
   struct Source {
     Value pointer, rowBytes;
-    int64_t rows;
+    int64_t rows, copiedRows;
     Major major;
   };
 

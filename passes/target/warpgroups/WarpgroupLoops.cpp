@@ -63,7 +63,7 @@ int64_t WarpgroupShape::getBytes() const {
 }
 
 /// Returns true if the operand lies in global memory, is not clipped, and whole
-/// warps copy its stage rows. A warpgroup multiplies `groupRows` of the rows,
+/// warps copy its rows. A warpgroup multiplies `groupRows` of the stage rows,
 /// which are whole panels. The rows that `threads` copy at once lie in one
 /// panel.
 static bool isEven(const StagedOperand &operand, int64_t groupRows,
@@ -137,13 +137,16 @@ WarpgroupShape::choose(ArrayRef<MatmulTile> products, MmaAttr mma,
   if (threads % shape.getGroupThreads() != 0)
     return std::nullopt;
   shape.groups = threads / shape.getGroupThreads();
-  shape.rows = first.rows;
+  bool canWarpsRead = canUseWarps(products);
+  bool isPadded = canWarpsRead && !first.isSkinny() &&
+                  first.rows % shape.getGroupRows() != 0;
+  shape.rows =
+      isPadded ? llvm::alignTo(first.rows, shape.getGroupRows()) : first.rows;
   shape.columns = first.columns;
   shape.numProducts = products.size();
   shape.down = shape.rows / shape.getGroupRows();
   if (shape.rows % shape.getGroupRows() != 0 || shape.groups % shape.down != 0)
     return std::nullopt;
-  bool canWarpsRead = canUseWarps(products);
   shape.across = countAcross(products, shape, canWarpsRead);
   int64_t splitUnit = SplitBuilder::getRowsAtOnce(threads);
   auto isSupported = [&](const MatmulTile &product) {
@@ -155,7 +158,7 @@ WarpgroupShape::choose(ArrayRef<MatmulTile> products, MmaAttr mma,
   bool isWhole =
       isSupported(first) && shape.columns % (shape.across * mma.getN()) == 0 &&
       first.depth % kStageDepth == 0 && kStageDepth % mma.getK() == 0 &&
-      isEven({first.left, shape.rows, first.leftMajor}, shape.getGroupRows(),
+      isEven({first.left, first.rows, first.leftMajor}, shape.getGroupRows(),
              threads, shape.getWarpSize()) &&
       llvm::all_of(products, [&](const MatmulTile &product) {
         return isSupported(product) && product.columns == shape.columns &&
@@ -168,8 +171,8 @@ WarpgroupShape::choose(ArrayRef<MatmulTile> products, MmaAttr mma,
   // A TMA copy beyond the end of K would have a predicate that is never true.
   bool fillsStages = first.depth / kStageDepth >= kMinStages;
   shape.hasMaps = maps != TensorMapUse::Never && !first.isSplit() &&
-                  fillsStages && shape.numProducts < shape.groups &&
-                  haveMaps(products) &&
+                  !isPadded && fillsStages &&
+                  shape.numProducts < shape.groups && haveMaps(products) &&
                   (maps == TensorMapUse::Always || areMapsFast(shape, first));
   int64_t stageRoom = room - (shape.hasMaps ? getBesideBytes(shape) : 0);
   if (first.isSplit()) {
@@ -205,6 +208,19 @@ static Value createAccumulators(ImplicitLocOpBuilder &builder,
                                            strides);
 }
 
+/// Returns the first `rows` rows of a matrix.
+static Value dropRows(ImplicitLocOpBuilder &builder, Value matrix,
+                      int64_t rows) {
+  auto type = cast<MemRefType>(matrix.getType());
+  if (type.getDimSize(0) == rows)
+    return matrix;
+  SmallVector<OpFoldResult> begins(2, builder.getIndexAttr(0)),
+      ones(2, builder.getIndexAttr(1)),
+      sizes = {builder.getIndexAttr(rows),
+               builder.getIndexAttr(type.getDimSize(1))};
+  return memref::SubViewOp::create(builder, matrix, begins, sizes, ones);
+}
+
 SmallVector<Value> ark::createWarpgroupLoops(ImplicitLocOpBuilder &builder,
                                              ArrayRef<MatmulTile> products,
                                              const WarpgroupShape &shape,
@@ -212,9 +228,12 @@ SmallVector<Value> ark::createWarpgroupLoops(ImplicitLocOpBuilder &builder,
   auto type = MemRefType::get({shape.getBytes() / kAccumulatorBytes},
                               builder.getF32Type());
   Value memory = createTemporary(builder, type, kStageAlignment);
-  SmallVector<Value> accumulators;
-  for (int64_t number = 0; number < shape.numProducts; ++number)
+  SmallVector<Value> accumulators, results;
+  for (int64_t number = 0; number < shape.numProducts; ++number) {
     accumulators.push_back(createAccumulators(builder, shape, memory, number));
+    results.push_back(
+        dropRows(builder, accumulators.back(), products.front().rows));
+  }
   OpBuilder::InsertionGuard guard(builder);
   Value thread = createMappedLoop(builder, threads);
   setHighRegisterPressure(thread.getParentBlock()->getParentOp());
@@ -227,5 +246,5 @@ SmallVector<Value> ark::createWarpgroupLoops(ImplicitLocOpBuilder &builder,
   else
     CpAsyncBuilder(builder, products, shape, memory, thread, threads)
         .build(accumulators);
-  return accumulators;
+  return results;
 }

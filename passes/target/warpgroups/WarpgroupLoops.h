@@ -23,7 +23,8 @@ enum class TensorMapUse { Never, WhereFaster, Always };
 /// of every product.
 struct WarpgroupShape {
   /// Returns nothing if tiles are clipped or cannot be divided evenly, or if
-  /// the stages need more than `room` bytes of shared memory.
+  /// the stages need more than `room` bytes of shared memory. Rows are padded
+  /// to whole warpgroups if single warps could read the operands.
   static std::optional<WarpgroupShape> choose(ArrayRef<MatmulTile> products,
                                               MmaAttr mma, int64_t threads,
                                               int64_t room, TensorMapUse maps);
@@ -31,7 +32,9 @@ struct WarpgroupShape {
   /// The instruction of a warpgroup.
   MmaAttr mma;
 
-  /// Rows of operand A, and columns of every product.
+  /// Rows of operand A, and columns of every product. If the operand has fewer
+  /// rows, the stages hold arbitrary numbers in the others, which affect only
+  /// results that nothing reads.
   int64_t rows, columns;
   int64_t numProducts;
   /// Warpgroups of the CTA, and those down and across the result. Any other

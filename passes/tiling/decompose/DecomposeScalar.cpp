@@ -51,6 +51,9 @@ struct Scalars {
   }
   Value compare(ComparePredicate predicate, Value a, Value b);
   Value divide(Value a, Value b);
+  Value divideApproximately(Value a, Value b) {
+    return arith::DivFOp::create(builder, loc, a, b, arith::FastMathFlags::afn);
+  }
   Value divideIntegers(Value a, Value b);
 };
 } // namespace
@@ -146,10 +149,13 @@ Value ark::emitExtremum(OpBuilder &builder, Location loc, Value lhs, Value rhs,
 // Functions
 //===----------------------------------------------------------------------===//
 
+/// The reciprocal may be approximate: its error of two units in the last place
+/// is as large as that of the exponential. An exact reciprocal takes 20
+/// instructions and a branch on GPUs.
 static Value emitSigmoid(Scalars s, Value x) {
   Value one = s.number(x.getType(), 1);
   Value power = s.call<math::ExpOp>(s.call<arith::NegFOp>(x));
-  return s.divide(one, s.add(one, power));
+  return s.divideApproximately(one, s.add(one, power));
 }
 
 /// Clamps the factor x of a function whose other factor goes to zero faster. At

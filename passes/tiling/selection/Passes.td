@@ -21,6 +21,8 @@ def SelectTilesPass : Pass<"ark-select-tiles", "::mlir::ark::ProgramOp"> {
       rows, reading weights dominates. On GPUs, tiles then have a number of columns for which the
       largest share of an SM exceeds the mean by at most 2 %, or 4 to 6 % with matrix units, if
       possible; on cpu, each core gets one tile of columns.
+    - products with the same left operand that do not depend on each other: a common listed tile,
+      if all of them end earlier at once than one after the other.
     - attention: one head and up to 64 query rows, or all query heads of a key head if they have few
       rows. With matrix units, a tile has up to 128 rows, or as many rows as the warpgroups of a CTA
       compute at once, if such tiles occupy (nearly) all SMs. On GPUs, stored scores have to fit

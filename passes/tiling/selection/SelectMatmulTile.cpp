@@ -109,14 +109,27 @@ bool TileSelector::hasWholeOperands(MatmulOp op, MatrixTilesAttr tiles) const {
          getDepth(op) % tiles.getDepth() == 0;
 }
 
+bool TileSelector::mayHaveListedTile(MatmulOp op) const {
+  MatrixTilesAttr listed =
+      isCPU() ? MatrixTilesAttr() : target.getGpu().getMatrixTiles();
+  return listed && hasWholeOperands(op, listed);
+}
+
+std::optional<ProductSizes> TileSelector::getListedSizes(GroupOp group) const {
+  auto matmul = dyn_cast_if_present<MatmulOp>(
+      static_cast<Operation *>(getTileAnchor(group)));
+  if (!matmul || matmulM > 0 || matmulN > 0 || !hasRoomForTile(group) ||
+      !mayHaveListedTile(matmul))
+    return std::nullopt;
+  return getProductSizes(matmul, getDomain(group));
+}
+
 /// Returns the listed tile with the shortest predicted time. Returns nothing if
 /// no listed tile divides the result, or if tiles of another size keep more SMs
 /// busy.
 std::optional<Tile>
 TileSelector::findMatrixTile(MatmulOp op, ArrayRef<int64_t> domain) const {
-  MatrixTilesAttr listed =
-      isCPU() ? MatrixTilesAttr() : target.getGpu().getMatrixTiles();
-  if (!listed || !hasWholeOperands(op, listed))
+  if (!mayHaveListedTile(op))
     return std::nullopt;
   std::optional<ProductTile> found =
       findListedTile(target, getProductSizes(op, domain));

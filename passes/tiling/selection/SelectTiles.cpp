@@ -1,5 +1,6 @@
 //===- SelectTiles.cpp - Select the tile of one vCTA ----------------------===//
 
+#include "passes/tiling/selection/ConcurrentProducts.h"
 #include "passes/tiling/selection/Passes.h"
 #include "passes/tiling/selection/PlannedTile.h"
 #include "passes/tiling/selection/TileSelector.h"
@@ -37,6 +38,8 @@ struct SelectTilesPass : ark::impl::SelectTilesPassBase<SelectTilesPass> {
     }
     TileSelector selector{target,  rowBytes, tilesPerSM,
                           matmulM, matmulN,  attentionRows};
+    llvm::DenseMap<Operation *, Tile> concurrent =
+        selectConcurrentProducts(getOperation(), selector);
     llvm::SmallPtrSet<Operation *, 32> movable;
     for (auto group : getOperation().getBody().getOps<GroupOp>()) {
       if (std::optional<ArrayRef<int64_t>> tile = group.getTile()) {
@@ -49,6 +52,10 @@ struct SelectTilesPass : ark::impl::SelectTilesPassBase<SelectTilesPass> {
       ++(*planned ? numPlanned : numSelected);
       if (*planned) {
         group.setTile(**planned);
+        continue;
+      }
+      if (auto found = concurrent.find(group); found != concurrent.end()) {
+        group.setTile(legalize(group, found->second));
         continue;
       }
       Tile tile = legalize(group, selector.select(group));

@@ -18,12 +18,25 @@ bool TileSelector::hasMatrixUnits(Type element, int64_t rows) const {
          rows >= kMinMatrixRows;
 }
 
-/// Returns the bytes of a tile of rows. A hand-off between GPUs takes longer
-/// than one between SMs, so that an SM of a GPU has one tile to put or to
-/// receive.
+/// Returns true if a group adds few matrices, such as the results of split-K
+/// parts.
+static bool addsMatrices(GroupOp group) {
+  constexpr int64_t kMaxMatrices = 16;
+  auto sum = dyn_cast_if_present<ReduceSumOp>(
+      static_cast<Operation *>(getTileAnchor(group)));
+  return sum && sum.getAxes() == ArrayRef<int64_t>{0} &&
+         tensorType(sum.getOperand()).getDimSize(0) <= kMaxMatrices &&
+         tensorType(sum.getResult()).getRank() > 1;
+}
+
+/// Returns the bytes of a tile of rows. Two kinds of groups have one tile for
+/// each SM of a GPU: groups that put to or receive from another GPU, since that
+/// hand-off takes long, and groups that add matrices, whose threads have more
+/// loads in flight in larger tiles.
 int64_t TileSelector::getWantedBytes(GroupOp group,
                                      ArrayRef<int64_t> domain) const {
-  if (isCPU() || !(isReadByAnotherRank(group) || readsAnotherRank(group)))
+  if (isCPU() || !(isReadByAnotherRank(group) || readsAnotherRank(group) ||
+                   addsMatrices(group)))
     return rowBytes;
   int64_t bytes =
       ShapedType::getNumElements(domain) * getBytesPerElement(group);

@@ -3,6 +3,7 @@
 #ifndef ARK_PASSES_TILING_SELECTION_TILESELECTOR_H
 #define ARK_PASSES_TILING_SELECTION_TILESELECTOR_H
 
+#include "lib/analysis/ProductTiles.h"
 #include "passes/tiling/selection/TileShape.h"
 
 namespace mlir::ark {
@@ -22,6 +23,11 @@ struct TileSelector {
   /// see `legalize`.
   Tile select(GroupOp group) const;
 
+  /// Returns the sizes of the product of a group that may have a listed tile,
+  /// or nothing if the group has none or its tiles have a size of the pass's
+  /// options.
+  std::optional<ProductSizes> getListedSizes(GroupOp group) const;
+
   /// Returns true if a group has a listed tile and would run without matrix
   /// units in tiles of any other size.
   bool needsListedTile(GroupOp group) const;
@@ -37,6 +43,7 @@ private:
   int64_t selectDotColumns(int64_t batches, int64_t columns) const;
   bool hasWholeOperands(MatmulOp op, MatrixTilesAttr tiles) const;
   bool hasRoomForTile(GroupOp group) const;
+  bool mayHaveListedTile(MatmulOp op) const;
   std::optional<Tile> findMatrixTile(MatmulOp op,
                                      ArrayRef<int64_t> domain) const;
   bool needsScores(AttentionOpInterface op) const;

@@ -30,7 +30,7 @@ func.func private @mma_c2() attributes {
 
 // -----
 
-// expected-error @below {{matrix tiles have an odd number of entries in `shapes`, a number that is not positive, or a negative `panel`}}
+// expected-error @below {{matrix tiles have an odd number of entries in `shapes`, a number that is not positive, or a negative `min_stage`, `l2` or `panel`}}
 func.func private @matrix_tiles_c1() attributes {t = #ark.matrix_tiles<shapes = [64, 64, 32], depth = 64, tile = 3000, stage_row = 2300>}
 
 // -----
@@ -51,7 +51,7 @@ func.func private @links_c1() attributes {l = #ark.links<bandwidth = 1, sm_bandw
 
 // -----
 
-// expected-error @below {{gpu has warp_size = 32, cluster = 0 and packet = 0; the first two must be positive}}
+// expected-error @below {{gpu has warp_size = 32, cluster = 0, packet = 0 and l1 = 0; the first two must be positive}}
 func.func private @gpu_c1() attributes {g = #ark.gpu<warp_size = 32, cluster = 0>}
 
 // -----

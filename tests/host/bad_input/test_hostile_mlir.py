@@ -18,7 +18,7 @@ from ark_mlir.cli.main import main
 from ark_mlir.mlir import parsing
 
 _DEPTH = 50_000
-# Each crashes the parser or a verifier of MLIR 22.1.
+# Texts that crash the parser or a verifier of MLIR 22.1.
 _CRASHES = {
     "an array of indices": "module attributes {a = array<index: 0>} {}",
     "a result with a huge number": (

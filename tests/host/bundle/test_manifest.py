@@ -191,7 +191,7 @@ def test_messages_quote_long_names_in_part(change: Change) -> None:
 
 
 def test_a_grid_of_many_extents_is_refused_quickly(seal: Callable[..., Path]) -> None:
-    """Their product would have millions of digits."""
+    """The product of the extents would have millions of digits."""
     manifest, sections = add_program().parts()
     manifest["tasks"][0]["grid"] = [(1 << 31) - 1] * 1_000_000
     begin = time.process_time()
@@ -216,3 +216,21 @@ def test_ranks(owner: str) -> None:
     manifest["buffers"][0]["name"] = f"{owner}/x"
     with pytest.raises(BundleError, match=r"the name of input .* has no rank"):
         Bundle.from_parts(manifest, sections)
+
+
+ORIGIN = {"kind": "llama", "entries": {"rope_theta": "0" * 64}, "tensors": "f" * 64}
+
+
+def test_the_origin_of_a_model() -> None:
+    manifest, sections = program()
+    manifest["origin"] = ORIGIN
+    bundle = Bundle.from_parts(manifest, sections)
+    assert bundle.manifest.as_json()["origin"] == ORIGIN
+    for change, message in (
+        ({"kind": ""}, r"origin\.kind: must not be empty"),
+        ({"tensors": "0" * 63}, r"origin\.tensors: expected 64 lower-case hex digits"),
+        ({"entries": {"a": 1}}, r"origin\.entries\.a: expected a string"),
+        ({"entries": {"\n": "0" * 64}}, "cannot be printed"),
+        ({"more": 1}, "unknown key 'more'"),
+    ):
+        refused(lambda m, change=change: m.update(origin={**ORIGIN, **change}), message)

@@ -39,11 +39,11 @@ CASES: dict[str, tuple[str, tuple[int, int], int, str]] = {
     "barrier-for-fewer": ("instructions", (5, 2), 1, "fewer arrivals"),
     "unused-field": ("instructions", (2, 3), 1, "unused field"),
     "signal-arrivals": ("instructions", (2, 2), 1, "unused field"),
-    "run-twice": ("instructions", (1, 3), 5, "vCTA 4 of task 0 'first' is run twice"),
-    "run-never": ("instructions", (1, 3), 3, "vCTA 3 of task 0 'first' is run never"),
-    "run-late": ("instructions", (1, 2), 1, "vCTA 0 of task 0 'first' is run never"),
-    "run-short": ("instructions", (7, 3), 7, "vCTA 7 of task 0 'first' is run never"),
-    "run-dropped": ("instructions", (1, 0), 4, "vCTA 0 of task 0 'first' is run never"),
+    "run-twice": ("instructions", (1, 3), 5, "vCTA 4 of task 0 'first' runs twice"),
+    "run-never": ("instructions", (1, 3), 3, "vCTA 3 of task 0 'first' never runs"),
+    "run-late": ("instructions", (1, 2), 1, "vCTA 0 of task 0 'first' never runs"),
+    "run-short": ("instructions", (7, 3), 7, "vCTA 7 of task 0 'first' never runs"),
+    "run-dropped": ("instructions", (1, 0), 4, "vCTA 0 of task 0 'first' never runs"),
     "sm-negative": ("lanes", (0, 0), -1, "SM"),
     "sm-2": ("lanes", (0, 0), 2, "SM"),
     "lane-begin": ("lanes", (0, 1), 1, "does not begin"),
@@ -120,7 +120,7 @@ def test_sections_are_known_and_needed() -> None:
 
 
 def test_a_wait_for_more_than_arrives_is_left_to_the_watchdog() -> None:
-    """Such a schedule hangs, which the watchdog reports; it cannot give a wrong result."""
+    """A wait for too many arrivals hangs, which the watchdog reports; no result is wrong."""
     manifest, sections = add_program().parts(compile_kernel())
     rows = table(sections, "instructions")
     rows[3, 2] = 3

@@ -190,6 +190,35 @@ def test_files_that_are_no_programs(
     assert len(result.err.splitlines()) == 1
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("run",), ("bench",), ("info",), ("profile", "-o", "costs.json"),
+        ("show",), ("simulate", "--topology", "h200"), ("tune", "--record", "costs.json"),
+    ],
+    ids=lambda command: command[0],
+)  # fmt: skip
+def test_files_that_are_no_bundles(ark: Ark, tmp_path: Path, command: tuple[str, ...]) -> None:
+    """Every command that opens a bundle names the mistake, and the command that helps."""
+    (tmp_path / "net.safetensors").touch()
+    (tmp_path / "net.decode.arkbin").touch()
+    name, *options = command
+    for path, message in {
+        "net.safetensors": "net.safetensors: holds weights only: pass the bundle",
+        "net.arkbin": "writes a bundle for each program of a model: net.decode.arkbin",
+    }.items():
+        result = ark(name, path, *options)
+        assert result.status == 1
+        assert message in result.err
+
+
+def test_a_check_of_a_folder(ark: Ark, tmp_path: Path) -> None:
+    (tmp_path / "model").mkdir()
+    result = ark("check", "model")
+    assert result.status == 1
+    assert "model: is a folder: `ark compile FOLDER -o OUT.arkbin` writes" in result.err
+
+
 def test_compile_is_silent(ark: Ark, fake_compiler: Calls, tmp_path: Path) -> None:
     (tmp_path / "m.mlir").write_text("module {}")
     result = ark("compile", "m.mlir", "-o", "m.arkbin")
@@ -234,6 +263,9 @@ def fake_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Any]:
             self.prompts.append(prompt)
             self.choice = choice
             yield from ["sits", " sits"][:count]
+
+        def stream_batch(self, prompts: list[Any], count: int, **choice: Any) -> Iterator[str]:
+            return ("".join(self.stream(prompt, count, **choice)) for prompt in prompts)
 
     module: Any = types.ModuleType("ark_mlir.models")
     module.load = Model
@@ -314,11 +346,31 @@ def test_generate_from_several_texts(
     assert [json.loads(line) for line in result.out.splitlines()] == [
         {"prompt": "a cat", "text": "sits sits"}, {"prompt": "cat", "text": "sits sits"},
     ]  # fmt: skip
-    assert result.err == "ark: 9 tokens/s\n" * 2
+    assert result.err == "ark: 9 tokens/s\n"
+    assert fake_model[0].options == {"batch": 2}
     assert fake_model[0].choice["stop"] == ["x"]
     (tmp_path / "prompts.txt").write_text("\n")
     assert "prompts.txt: has no prompt" in ark("generate", "model", "--prompts", "prompts.txt").err
     assert "no.txt: cannot be read" in ark("generate", "model", "--prompts", "no.txt").err
+
+
+def test_the_batch_of_several_texts(
+    ark: Ark, fake_model: list[Any], words: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "model/tokenizer.json").write_text("{}")
+    (tmp_path / "prompts.txt").write_text("a\n" * 9)
+    run = ("generate", "model", "--prompts", "prompts.txt")
+    for extra, expected in (((), 8), (("--batch", 3), 3), (("--set", "batch=4"), 4)):
+        assert ark(*run, *extra).status == 0
+        assert fake_model[-1].options == {"batch": expected}
+    for wrong, message in (
+        ((*run, "--batch", 2, "--set", "batch=3"), "--batch and --set batch are both given"),
+        ((*run, "--batch", 2, "--bundle", "m.arkbin"), "compile it with --set batch=2"),
+        (("generate", "model", "--prompt", "a", "--batch", 2), "--batch needs the prompts of a"),
+    ):
+        result = ark(*wrong)
+        assert (result.status, len(result.err.splitlines())) == (1, 1)
+        assert message in result.err
 
 
 @pytest.mark.parametrize(
@@ -540,6 +592,7 @@ def test_without_a_compiler(ark: Ark, monkeypatch: pytest.MonkeyPatch, tmp_path:
     for package in ("ark_mlir.compiler", "ark_mlir.models"):
         monkeypatch.setitem(sys.modules, package, None)
     (tmp_path / "model").mkdir()
+    (tmp_path / "model/config.json").write_text('{"model_type": "llama"}')
     (tmp_path / "m.mlir").write_text("module {}")
     for line in (
         "compile m.mlir -o m",
@@ -607,3 +660,36 @@ def test_errors_of_simulate_name_the_problem(
     result = ark("simulate", "a.arkbin", *arguments)
     assert (result.status, result.out) == (1, "")
     assert message in result.err
+
+
+def test_prompts_that_are_no_options(ark: Ark, fake_model: list[Any]) -> None:
+    result = ark("generate", "model", "hello world")
+    assert (result.status, result.out) == (2, "")
+    assert result.err == (
+        "ark: error: 'hello world' is no option; a prompt is text, --prompt 'hello world', or ids; "
+        "give one of --prompt TEXT, --prompt-ids 1,2,3 and --prompts FILE; `ark generate --help` "
+        "shows the usage\n"
+    )
+    assert "there is no prompt; give one of" in ark("generate", "model").err
+    assert ark("generate", "model").status == 2
+
+
+def test_what_is_no_model_folder(ark: Ark, fake_model: list[Any], bundle: Path) -> None:
+    """The folder is checked even if the prompt is token ids, which need no tokenizer."""
+    result = ark("generate", bundle, "--prompt-ids", "1,2")
+    assert (result.status, result.err) == (
+        1, f"ark: error: {bundle}: is a bundle: pass the model folder, and the bundle with "
+        "--bundle\n",
+    )  # fmt: skip
+    assert "`hf download me/llama" in ark("generate", "me/llama", "--prompt-ids", "1").err
+
+
+def test_an_encoder_cannot_generate(ark: Ark, tmp_path: Path) -> None:
+    """The error comes before the weights are read, which this folder lacks."""
+    (tmp_path / "bert").mkdir()
+    (tmp_path / "bert/config.json").write_text('{"model_type": "bert"}')
+    result = ark("generate", "bert", "--prompt-ids", "1,2")
+    assert result.status == 1
+    assert result.err == (
+        "ark: error: bert: this model is an encoder, which cannot generate text; use `ark embed`\n"
+    )

@@ -83,7 +83,7 @@ def test_neither(shown: Shown) -> None:
     """Bundles then hold PTX, which the loading machine assembles."""
     expected = {
         "name": "driver",
-        "version": "that of the driver",
+        "version": "that of NVIDIA's driver",
         "path": "the machine that loads the bundle",
     }
     assert shown() == expected

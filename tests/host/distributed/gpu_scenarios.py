@@ -50,7 +50,7 @@ class Machine(FakeCuda):
 
 
 CUDA = Machine(devices=4)
-cuda_api._import_driver = lambda: CUDA
+cuda_api.import_driver = lambda: CUDA
 world: Any = None
 
 
@@ -104,7 +104,7 @@ def error_of(work: Callable[[], Any]) -> list[str]:
 
 
 def left() -> list[int]:
-    """Counts the resources of this process: handles of the driver, and open files."""
+    """Counts the resources of this process: handles of NVIDIA's driver, and open files."""
     gc.collect()
     return [CUDA.held, len(os.listdir("/proc/self/fd"))]
 
@@ -188,7 +188,7 @@ def remaining_resources() -> list[int]:
 
 
 def legacy(refused: str) -> Any:
-    """Rank 1's driver refuses file descriptors of memory in some way."""
+    """NVIDIA's driver at rank 1 refuses file descriptors of memory in some way."""
     before = remaining_resources()
     if world.rank == 1:
         if refused == "create":
@@ -213,7 +213,7 @@ def legacy(refused: str) -> Any:
 
 
 def legacy_failures() -> Any:
-    """Each call of the driver fails once at rank 1, with legacy IPC."""
+    """Each call of NVIDIA's driver fails once at rank 1, with legacy IPC."""
     CUDA.refuses_export = True
     return faults()
 
@@ -231,7 +231,7 @@ def mps() -> Any:
 
 
 def faults() -> Any:
-    """Each call of the driver fails once at rank 1, in loading, binding and a run."""
+    """Each call of NVIDIA's driver fails once at rank 1, in loading, binding and a run."""
     before, first = remaining_resources(), len(CUDA.calls)
     with bound() as executable:
         run(executable)
@@ -265,7 +265,7 @@ def faults() -> Any:
 
 
 def retries() -> Any:
-    """Each call of the driver in a run fails once at rank 1; then the same program runs."""
+    """Each call of NVIDIA's driver in a run fails once at rank 1; then the same program runs."""
     with bound() as executable:
         run(executable)
         first = len(CUDA.calls)
@@ -282,7 +282,7 @@ def retries() -> Any:
 
 
 def killed(where: str) -> Any:
-    """Rank 1 is killed at a call of the driver, or in the midst of a run."""
+    """Rank 1 is killed at a call of NVIDIA's driver, or in the midst of a run."""
     before = left()
     if world.rank == 1 and where.startswith("cu"):
         CUDA.signal_at = where

@@ -141,7 +141,7 @@ def install_torch(cuda: Any, broker: Broker, is_initialized: bool = True) -> Non
 
     torch: Any = ModuleType("torch")
     torch.uint8 = "uint8"
-    # So that ark takes no stream of this module for one of CUDA.
+    # A module for hip: ark takes none of its streams for one of CUDA.
     torch.version = SimpleNamespace(hip="stand-in")
     torch.device = lambda kind, ordinal: (kind, ordinal)
     torch.distributed = ModuleType("torch.distributed")

@@ -1,4 +1,4 @@
-"""Messages between ranks: all sizes, damaged messages, and receivers that fail."""
+"""Control messages: all sizes, damaged control messages, and receivers that fail."""
 
 from __future__ import annotations
 
@@ -98,8 +98,8 @@ def packet(text: bytes, *, magic: bytes = b"ark\x02", flags: int = 0, length: in
 @pytest.mark.parametrize(
     ("data", "count", "reason"),
     [
-        (b"x", 0, "1 bytes that do not begin with a message header"),
-        (packet(b"{}", magic=b"ark\x01"), 0, "15 bytes that do not begin with a message header"),
+        (b"x", 0, "1 bytes without the header of a frame"),
+        (packet(b"{}", magic=b"ark\x01"), 0, "15 bytes without the header of a frame"),
         (packet(b"{}")[:-1], 0, "1 bytes of text instead of 2"),
         (packet(b"{}") + b"}", 0, "3 bytes of text instead of 2"),
         (packet(b'{"a'), 0, "text that is not JSON"),
@@ -200,7 +200,7 @@ def test_invalid_messages_end_the_world(
         errors[link.rank] = error_of(link)
 
     in_threads(*(lambda link=link: talk(link) for link in world))
-    cause = f"rank 1 (process {os.getpid()}) sent a malformed message: "
+    cause = f"rank 1 (process {os.getpid()}) sent a malformed control message: "
     assert errors[2].startswith(f"rank 2 cannot continue: {cause}")
     for rank in (0, 1):
         # The error names the cause, whichever rank reports it first.
@@ -227,7 +227,7 @@ def test_a_receiver_that_fails(
         errors[link.rank] = error_of(link)
 
     in_threads(*(lambda link=link: talk(link) for link in world))
-    reason = "rank 1 can receive no more messages: MemoryError('no more')"
+    reason = "rank 1 can receive no more control messages: MemoryError('no more')"
     assert errors[1] == f"rank 1 cannot continue: {reason}"
     assert errors[0].startswith("rank 0 cannot continue: rank 1 ")
     assert errors[0].endswith(reason)
@@ -252,7 +252,7 @@ def test_a_message_that_cannot_be_sent(
         errors[link.rank] = error_of(link)
 
     in_threads(*(lambda link=link: talk(link) for link in world))
-    assert errors[0].endswith("cannot be sent a message: Message too long")
+    assert errors[0].endswith("cannot be sent a control message: Message too long")
     assert errors[1].endswith("has ended")
 
 
@@ -267,7 +267,7 @@ def test_a_message_that_is_too_large(
             meet_in(world[0], body="x" * 100_000)
 
     def small() -> None:
-        assert "rank 0 failed: a message between ranks has 100" in error_of(world[1])
+        assert "rank 0 failed: a control message has 100" in error_of(world[1])
 
     in_threads(large, small)
 

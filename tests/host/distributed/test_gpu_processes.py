@@ -52,15 +52,18 @@ def test_one_gpu_with_mps(launch: Launch) -> None:
     ("difference", "message"),
     [
         ("kind", "the kind of GPU differs: stand-in (sm_90) at rank 0, other (sm_90) at rank 1"),
-        ("version", "the CUDA version of the driver differs: 12080 at rank 0, 13000 at rank 1"),
+        (
+            "version",
+            "CUDA version of NVIDIA's driver differs: 12080 at rank 0, 13000 at rank 1",
+        ),
         ("page", "share memory in pages of 4194304 bytes"),
         ("link", "rank 1: the GPU of rank 1"),
-        ("export", "rank 1: this driver cannot share memory with other processes"),
-        ("import", "rank 1: this driver cannot map the memory of other processes"),
-        ("import", "IPC does not work either: rank 1: this driver cannot lend memory"),
+        ("export", "rank 1: NVIDIA's driver cannot share memory with other processes"),
+        ("import", "rank 1: NVIDIA's driver cannot map the memory of other processes"),
+        ("import", "IPC does not work either: rank 1: NVIDIA's driver cannot lend memory"),
         (
             "open",
-            "IPC does not work either: rank 1: this driver cannot map the memory",
+            "IPC does not work either: rank 1: NVIDIA's driver cannot map the memory",
         ),
         ("open", "run all ranks in one process: ark.load(path, devices=[0, 1])"),
     ],

@@ -28,14 +28,14 @@ def test_the_way_of_this_machine(
     cuda = FakeCuda()
     for name in refused:
         setattr(cuda, name, True)
-    monkeypatch.setattr(cuda_api, "_import_driver", lambda: cuda)
+    monkeypatch.setattr(cuda_api, "import_driver", lambda: cuda)
     assert find_sharing().startswith(expected)
     gc.collect()
     assert cuda.held == 0
 
 
 def test_env_shows_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cuda_api, "_import_driver", lambda: FakeCuda())
+    monkeypatch.setattr(cuda_api, "import_driver", lambda: FakeCuda())
     monkeypatch.setattr(env, "_devices", lambda folder, pattern: "nvidia0")
     assert env.collect()["machine"]["memory of ranks"] == "file descriptors"
     monkeypatch.setattr(env, "_devices", lambda folder, pattern: "none")

@@ -236,9 +236,7 @@ def test_a_rank_that_sends_garbage(launch: Launch) -> None:
         for kind, text in errors:
             assert kind == "RankFailedError"
             assert f"rank {rank} cannot continue: " in text
-            assert (
-                "sent a malformed message: 7 bytes that do not begin with a message header" in text
-            )
+            assert "sent a malformed control message: 7 bytes without the header of a frame" in text
 
 
 def test_a_rank_whose_lanes_do_not_start(launch: Launch) -> None:

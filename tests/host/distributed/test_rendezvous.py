@@ -159,7 +159,7 @@ def test_a_rank_that_takes_no_messages(come: Come) -> None:
         first._sockets[1].settimeout(0.05)
         while not first.gone:
             first.send_to_all(1, 1, "hello", "greet", "x" * 4000, None)
-        assert first.gone[1].endswith("accepts no messages")
+        assert first.gone[1].endswith("accepts no control messages")
 
 
 def test_an_interrupt_at_any_point_does_not_stop_the_receiver(come: Come) -> None:

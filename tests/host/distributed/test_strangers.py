@@ -269,14 +269,14 @@ def test_a_rank_that_sends_too_early(come: Any, connect: Connect) -> None:
     thread.join()
     assert isinstance(results[0], ark.RankFailedError)
     assert "rank 1" in str(results[0])
-    assert "sent a malformed message before all had joined" in str(results[0])
+    assert "sent a malformed control message before all had joined" in str(results[0])
 
 
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
-        (b"garbage", "rank 0 sent a malformed message: text that is not JSON"),
-        (b"{}", "rank 0 sent a malformed message"),
+        (b"garbage", "rank 0 sent a malformed control message: text that is not JSON"),
+        (b"{}", "rank 0 sent a malformed control message"),
         (b'{"processes": [1, 2]}', None),
         (b'{"problem": "no room"}', "rank 1 cannot continue: no room"),
     ],

@@ -242,9 +242,9 @@ def test_a_file_of_any_size(
 @pytest.mark.parametrize(
     ("parts", "failure"),
     [
-        ([b"x" * 1000, b"x" * 400], "sent 400 bytes of a file that lacks 500"),
-        ([b"x" * 1001], "sent a message of 1001 bytes; the limit is 1000"),
-        ([b""], "sent 0 bytes of a file that lacks 1500"),
+        ([b"x" * 1000, b"x" * 400], "sent 400 bytes of a file with 500 bytes left"),
+        ([b"x" * 1001], "sent a block of 1001 bytes; the limit is 1000"),
+        ([b""], "sent 0 bytes of a file with 1500 bytes left"),
         ([b"x" * 1000], "sent the connection ended within a file"),
     ],
 )

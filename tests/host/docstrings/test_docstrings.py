@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from public_namespaces import NAMESPACES
 
 pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
 
@@ -40,11 +41,6 @@ PACKAGES = {
 }
 # Examples that need a GPU and PyTorch. tests/gpu runs them, too, without the compiler.
 GPU = {"ark_mlir.runtime.executable.Executable.check"}
-# Namespaces with functions, classes and methods for users.
-PUBLIC = (
-    "", ".compiler", ".distributed", ".dtypes", ".knobs", ".models", ".optim", ".pytorch",
-    ".reference", ".runtime", ".show", ".simulation", ".targets", ".text", ".training", ".tuning",
-)  # fmt: skip
 # Methods that only the package calls.
 INTERNAL = {"ark_mlir.runtime.executable.Executable.from_parts"}
 # Classes whose methods and properties only the package uses.
@@ -222,7 +218,7 @@ def test_every_example_is_found() -> None:
 def names_without_examples() -> list[str]:
     """Public functions, classes and errors whose docstring shows no example."""
     lacking: list[str] = []
-    for suffix in PUBLIC:
+    for suffix in NAMESPACES:
         module = importlib.import_module(f"ark_mlir{suffix}")
         for name in module.__all__:
             value = getattr(module, name)
@@ -246,7 +242,7 @@ def methods_of(value: object) -> Iterator[Callable[..., Any]]:
 def methods_without_examples() -> list[str]:
     """Methods of public classes whose docstring shows no example."""
     lacking: set[str] = set()
-    for suffix in PUBLIC:
+    for suffix in NAMESPACES:
         module = importlib.import_module(f"ark_mlir{suffix}")
         for name in module.__all__:
             for method in methods_of(getattr(module, name)):

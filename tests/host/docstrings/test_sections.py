@@ -32,7 +32,7 @@ EXCEPTIONS = {
 }
 # Classes whose methods only the package calls.
 INTERNAL = {
-    "Backend", "Driver", "Knob", "Manifest", "Member", "Memory", "MscclppMemory", "NcclMemory",
+    "Backend", "Driver", "Knob", "Member", "Memory", "MscclppMemory", "NcclMemory",
     "Program", "TorchSymmetricMemory",
 }  # fmt: skip
 

@@ -66,7 +66,7 @@ def test_one_lane_after_the_other_would_hang(monkeypatch: pytest.MonkeyPatch) ->
 def side_by_side() -> ark.Program:
     """Two independent tasks, one on each half of every SM.
 
-    Each computes for a tenth of a second: many time slices, should the lanes share one core.
+    Each task computes for a tenth of a second: many time slices, should the lanes share one core.
     """
     with ark.Program("halves") as program:
         for name, warps in (("left", (0, 4)), ("right", (4, 8))):

@@ -70,7 +70,7 @@ def test_a_large_concatenation_of_uneven_parts(agree: Agree) -> None:
 
 
 def test_concatenations_with_equal_first_parts(agree: Agree) -> None:
-    """Also three parts of which two are equal, as in the derivative of slices with a step."""
+    """Two of the parts may be equal, as in the derivative of slices with a step."""
 
     def body() -> None:
         x, y = (ark.input(name, (8, 3), ark.fp32) for name in "xy")

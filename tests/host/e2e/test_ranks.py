@@ -290,9 +290,9 @@ def test_ranks_that_disagree_raise() -> None:
         ark.compile(programs, target="cpu:1")
     text = str(caught.value)
     assert "collective 1 of rank 0 is 'ark.all_reduce sum of tensor<4x4xf32>'" in text
-    assert "that of rank 1 is 'ark.all_gather of tensor<4x4xf32> axis = 0'" in text
+    assert "collective 1 of rank 1 is 'ark.all_gather of tensor<4x4xf32> axis = 0'" in text
     assert len(set(lines(caught.value))) == 2  # the Python lines of both ranks
-    with pytest.raises(ark.InvalidUsageError, match="rank 1 has only 0"):
+    with pytest.raises(ark.InvalidUsageError, match="rank 1 has no collective 1"):
         ark.compile(two(ark.all_reduce, ark.relu), target="cpu:1")
 
 
@@ -306,7 +306,9 @@ def test_sends_without_receives_raise() -> None:
     with pytest.raises(ark.InvalidUsageError, match="that rank 1 never receives") as caught:
         ark.compile(two(sends(1), ark.relu), target="cpu:1")
     assert lines(caught.value)
-    with pytest.raises(ark.InvalidUsageError, match="receives from it under tag 2") as caught:
+    with pytest.raises(
+        ark.InvalidUsageError, match="rank 1 receives a tensor from rank 0 under tag 2"
+    ) as caught:
         ark.compile(two(sends(1), receives(2)), target="cpu:1")
     assert len(set(lines(caught.value))) == 2
     with pytest.raises(ark.InvalidUsageError, match="that rank 0 never sends"):
@@ -332,11 +334,11 @@ def test_incomplete_worlds_raise() -> None:
     programs = two(ark.all_reduce, ark.all_reduce)
     with pytest.raises(ark.InvalidUsageError, match="rank 1 has no program here"):
         ark.compile(programs[0], target="cpu:1")
-    with pytest.raises(ark.InvalidUsageError, match="is the second one of rank 0"):
+    with pytest.raises(ark.InvalidUsageError, match="is the second program of rank 0"):
         ark.compile([programs[0], programs[0]], target="cpu:1")
-    with pytest.raises(ark.InvalidUsageError, match="is the second one of rank 1"):
+    with pytest.raises(ark.InvalidUsageError, match="is the second program of rank 1"):
         ark.compile([*programs, programs[1]], target="cpu:1")
-    with pytest.raises(ark.InvalidUsageError, match="3 ranks, but another program to a world of 2"):
+    with pytest.raises(ark.InvalidUsageError, match=r"3 ranks, but program .* 2 ranks"):
         ark.compile([programs[0], everything(1, 3, ark.fp32)], target="cpu:1")
     with ark.Program("plain") as plain:
         ark.output("y", ark.relu(ark.input("x", (4, 4))))

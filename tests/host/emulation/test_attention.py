@@ -51,6 +51,19 @@ WARPGROUPS = {
         ark.bf16, (2, 1), queries=200, keys=130, depth=64, length=77, causal=True, mask=ark.bool
     ),
 }
+# Tiles of one or two blocks, whose keys two or four warpgroups share. In "half of the groups", the
+# stages of four warpgroups would not fit, and two warpgroups compute the same again.
+SHARED_KEYS = {
+    "two blocks": Case(ark.bf16, (2, 1), queries=128, keys=256, depth=64, causal=True),
+    "two deep blocks": Case(ark.fp16, (1, 1), queries=128, keys=300, depth=128, causal=True),
+    "one block": Case(ark.bf16, (1, 1), queries=64, keys=512, depth=64),
+    "half of the groups": Case(ark.bf16, (1, 1), queries=64, keys=128, depth=128, causal=True),
+    "two stages of keys": Case(ark.fp16, (1, 1), queries=40, keys=70, depth=64),
+    "all operands": Case(
+        ark.bf16, (2, 1), queries=100, keys=330, depth=64, length=77, causal=True, mask=ark.bool
+    ),
+    "groups without keys": Case(ark.bf16, (1, 1), queries=64, keys=512, depth=64, length=3),
+}
 EXPANDED = {
     "wide type": Case(ark.fp32, (4, 2), queries=3, keys=24, depth=16),
     "wide type in partitions": Case(ark.fp32, (2, 2), queries=1, keys=2048, depth=16, length=700),
@@ -96,6 +109,13 @@ def test_one_pass(name: str, check: Check) -> None:
 def test_warpgroups(name: str, check: Check) -> None:
     case = WARPGROUPS[name]
     program, arrays = build(replace(case, tile=(256, case.depth)))
+    assert "wgmma.mma_async" in check(program, arrays).text
+
+
+@pytest.mark.parametrize("name", SHARED_KEYS)
+def test_warpgroups_that_share_keys(name: str, check: Check) -> None:
+    case = SHARED_KEYS[name]
+    program, arrays = build(replace(case, tile=(128, case.depth)))
     assert "wgmma.mma_async" in check(program, arrays).text
 
 

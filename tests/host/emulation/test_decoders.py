@@ -27,6 +27,16 @@ def test_one_token(batch: int, arch: str, check: Callable[..., Any]) -> None:
     assert emulation.executable.bundle.manifest.packets
 
 
+def test_prompts_of_unequal_lengths(check: Callable[..., Any]) -> None:
+    """The rows of a batch have padding before their first tokens, which no token attends to."""
+    for program in (
+        build_decode(CONFIG, batch=3, max_length=LENGTH, padded=True),
+        build_prefill(CONFIG, batch=3, chunk=8, max_length=LENGTH, padded=True),
+    ):
+        padding = np.array([0, 2, 5], np.int32)
+        check(program, {**make_arrays(program), "padding": padding})
+
+
 def test_one_token_in_fp32(check: Callable[..., Any]) -> None:
     """Signals order the lanes: packets carry rows of 16-bit floats only."""
     program = build_decode(CONFIG, batch=1, max_length=LENGTH, dtype=ark.fp32)

@@ -42,7 +42,7 @@ def product(
         ((3, 50, 2048), None),
         ((8, 2051, 64), (8, 64)),
         ((33, 130, 256), None),
-        ((100, 96, 768), None),
+        ((102, 96, 768), None),
         ((130, 100, 256), None),
     ],
 )
@@ -90,6 +90,36 @@ def test_warpgroups(tile: tuple[int, int], copies: str, check: Check) -> None:
     text = check(program, arrays).text
     assert WARPGROUPS in text
     assert copies in text
+
+
+@pytest.mark.parametrize("rows", [20, 32, 60, 100, 252])
+def test_warpgroups_with_rows_that_do_not_exist(rows: int, check: Check) -> None:
+    """The stages have 64 rows for each warpgroup, and the operand has fewer."""
+    program, arrays = product((rows, 256, 512), (256, 64), ark.bf16)
+    assert WARPGROUPS in check(program, arrays).text
+
+
+def test_warps_with_rows_that_warps_cannot_copy(check: Check) -> None:
+    """A warp copies four rows at once."""
+    program, arrays = product((30, 256, 512), (256, 64), ark.bf16)
+    text = check(program, arrays).text
+    assert MMA in text
+    assert WARPGROUPS not in text
+
+
+def test_two_products_with_few_rows(check: Check) -> None:
+    """Both accumulators have rows that do not exist, and one op reads both."""
+    random = np.random.default_rng(0)
+    with ark.Program("mlp") as program, ark.planner(tile=(64, 64)):
+        x = ark.input("x", (36, 512), ark.bf16)
+        gate, up = (ark.parameter(name, (128, 512), ark.bf16) for name in ("gate", "up"))
+        y = ark.silu(ark.matmul(x, gate, transpose_other=True))
+        ark.output("y", y * ark.matmul(x, up, transpose_other=True))
+    arrays = {
+        tensor.name: random.standard_normal(tensor.shape).astype(ark.bf16.numpy)
+        for tensor in (x, gate, up)
+    }
+    assert WARPGROUPS in check(program, arrays).text
 
 
 def test_warpgroups_with_less_depth_than_stages(check: Check) -> None:
@@ -183,7 +213,7 @@ def test_parts_of_a_deep_product(
     transpose_input: bool, transpose_other: bool, check: Check
 ) -> None:
     """Four SMs have no whole tile each, so that the depth is divided among them (split-K)."""
-    m, n, k = 128, 128, 2048
+    m, n, k = 128, 128, 4096
     random = np.random.default_rng(0)
     with ark.Program("product") as program:
         x = ark.input("x", (k, m) if transpose_input else (m, k), ark.bf16)

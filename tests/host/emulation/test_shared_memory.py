@@ -75,7 +75,7 @@ class Gpu:
 
 @pytest.mark.parametrize("arch", LIMITS)
 def test_the_most_that_a_cta_may_have(arch: str, library: Path, tmp_path: Path) -> None:
-    """The driver refuses an opt-in beyond the limit of the GPU, and keeps the one before."""
+    """NVIDIA's driver refuses an opt-in beyond the limit of the GPU, and keeps the one before."""
     most = LIMITS[arch] << 10
     gpu = Gpu(arch, most - 4, library, tmp_path)
     assert gpu.api.attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN") == most
@@ -109,7 +109,7 @@ def test_ark_plans_with_the_memory_of_the_gpu(arch: str) -> None:
 def test_a_program_for_a_gpu_with_more(
     library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The runtime refuses the program before it asks the driver."""
+    """The runtime refuses the program before it asks NVIDIA's driver."""
     with ark.Program("row") as program, ark.planner(tile=(1, 64)):
         x, w = ark.input("x", (1, 256)), ark.parameter("w", (256, 64))
         ark.output("y", ark.matmul(x, w))

@@ -104,7 +104,7 @@ def test_reshape(program: Any, refuses: Refuses) -> None:
     assert ark.reshape(f, 24).shape == (24,)
     refuses(lambda: ark.reshape(f, (5, 5)), "cannot reshape [4, 6] to [5, 5]")
     refuses(lambda: ark.reshape(f, (-1, -1)), "more than one -1")
-    refuses(lambda: ark.reshape(f, (-1, 5)), "no extent in place of -1 makes [-1, 5]")
+    refuses(lambda: ark.reshape(f, (-1, 5)), "shape [-1, 5] cannot have the")
     refuses(lambda: ark.reshape(f, (-2, 12)), "is negative")
 
 

@@ -100,6 +100,19 @@ def test_length_and_iteration(program: Any) -> None:
         len(ark.scalar("s"))
 
 
+def test_operators_that_tensors_lack_name_their_replacement(program: Any) -> None:
+    x: Any = ark.input("x", (3, 4))
+    for wrong, message in (
+        (lambda: x % 2, r"no operator %; use x - ark\.floor\(x / y\) \* y"),
+        (lambda: 7 % x, "no operator %"),
+        (lambda: x // 2, r"no operator //; use ark\.floor\(x / y\)"),
+        (lambda: x.__setitem__(0, 1), "nothing can be assigned; use ark.where or ark.concat"),
+    ):
+        with pytest.raises(ark.InvalidUsageError, match=message) as caught:
+            wrong()
+        assert "test_tensor.py:" in str(caught.value)
+
+
 def test_repr_names_shape_and_dtype(program: Any) -> None:
     assert repr(ark.input("x", (3, 4), ark.bf16)) == "<ark.Tensor 'x' bf16[3, 4]>"
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import concurrent.futures
 import contextlib
 import importlib
 import json
+import re
 import socket
 import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,8 +24,11 @@ import pytest
 pytest.importorskip("fastapi", reason="fastapi is not installed")
 pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 
+import ark_mlir as ark
 from ark_mlir import DeviceError, InvalidUsageError
-from ark_mlir.http.app import make_app
+from ark_mlir.cli.main import main
+from ark_mlir.http.app import as_error, make_app
+from ark_mlir.http.worker import Job, StoppedError, Worker
 
 uvicorn: Any = importlib.import_module("uvicorn")
 
@@ -77,10 +83,15 @@ class Encoder:
 
 
 @contextlib.contextmanager
-def serving(model: Any, queue: int = 8) -> Iterator[str]:
+def serving(model: Any, queue: int = 8, shutdown: int | None = None) -> Iterator[str]:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-    config = uvicorn.Config(make_app(model, "m", queue), port=port, log_level="error")
+    config = uvicorn.Config(
+        make_app(model, "m", queue),
+        port=port,
+        log_level="critical" if shutdown else "error",
+        timeout_graceful_shutdown=shutdown,
+    )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)
     thread.start()
@@ -232,17 +243,184 @@ def test_clients_that_disconnect(address: str, decoder: Decoder, stream: bool) -
 
 def test_a_server_that_stops_ends_its_work(decoder: Decoder) -> None:
     decoder.step = 0.1
-    with serving(decoder) as address:
+    with serving(decoder, shutdown=1) as address:
         pool = concurrent.futures.ThreadPoolExecutor(3)
         body = {"prompt": "a", "max_tokens": 30}
         work = [pool.submit(post, f"{address}/v1/completions", body) for _ in range(3)]
         while not decoder.running:
             time.sleep(0.01)
         begin = time.monotonic()
-    assert time.monotonic() < begin + 20
+    assert time.monotonic() < begin + 6, "all tokens of the three requests take 9 s"
     assert not decoder.running
     concurrent.futures.wait(work, 30)
     pool.shutdown()
+
+
+def test_the_command_bounds_the_time_of_a_shutdown(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    seen: dict[str, Any] = {}
+    (tmp_path / "config.json").write_text("{}")
+    monkeypatch.setattr("ark_mlir.text.Tokenizer", lambda folder: Letters())
+    monkeypatch.setattr("ark_mlir.cli.serve._load", lambda options: Decoder())
+    monkeypatch.setattr(uvicorn, "run", lambda app, **options: seen.update(options))
+    assert main(["serve", str(tmp_path), "--port", "8123"]) == 0
+    assert (seen["host"], seen["port"]) == ("127.0.0.1", 8123)
+    assert 0 < seen["timeout_graceful_shutdown"] <= 10
+
+
+def test_a_worker_that_has_stopped_refuses_jobs() -> None:
+    """Requests that come later get status 503, and so do requests that wait."""
+
+    async def stop() -> None:
+        worker = Worker(4)
+        begun, go = threading.Event(), threading.Event()
+
+        def block() -> Iterator[Any]:
+            begun.set()
+            yield go.wait(30)
+
+        first, second = Job(block), Job(lambda: iter([1]))
+        worker.start()
+        assert worker.submit(first)
+        begun.wait(30)
+        assert worker.submit(second)
+        stopping = threading.Thread(target=worker.stop)
+        stopping.start()
+        with pytest.raises(StoppedError):
+            await anext(second.results())
+        go.set()
+        stopping.join(30)
+        with pytest.raises(StoppedError):
+            worker.submit(Job(lambda: iter([])))
+
+    asyncio.run(asyncio.wait_for(stop(), 60))
+    error = as_error(StoppedError())
+    assert (error.status, error.kind) == (503, "server_error")
+    assert error.message == "the server shuts down; try again"
+
+
+def test_clients_that_have_left_keep_no_one_out(decoder: Decoder) -> None:
+    """The queue is full of requests whose clients have disconnected."""
+    decoder.step = 0.2
+    with serving(decoder, queue=3) as address:
+        clients = [stream(address, 30)]
+        while not decoder.running:
+            time.sleep(0.01)
+        clients += [stream(address, 30) for _ in range(3)]
+        while post(f"{address}/v1/completions", {"prompt": "a"})[0] != 429:
+            time.sleep(0.01)
+        for client in clients[1:]:
+            client.close()
+        time.sleep(1.2)  # the server looks for disconnected clients every half second
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            answer = pool.submit(post, f"{address}/v1/completions", {"prompt": "a"})
+            time.sleep(0.3)
+            assert not answer.done(), "it waits for the first request"
+            clients[0].close()
+            decoder.step = 0.0
+            assert answer.result(30)[0] == 200
+
+
+# -- many clients ----------------------------------------------------------------------------------
+
+
+def head_of(size: int) -> bytes:
+    return (
+        "POST /v1/completions HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+        f"Content-Length: {size}\r\n\r\n"
+    ).encode()
+
+
+def stream(address: str, count: int) -> socket.socket:
+    """Sends a request for a stream, and returns its connection."""
+    host, _, port = address.removeprefix("http://").partition(":")
+    body = json.dumps({"prompt": "a", "max_tokens": count, "stream": True}).encode()
+    client = socket.create_connection((host, int(port)), timeout=30)
+    client.sendall(head_of(len(body)) + body)
+    return client
+
+
+async def answers(address: str, bodies: Sequence[bytes]) -> list[tuple[int, bytes, bytes]]:
+    """Sends all requests at once; returns status, head and body of each response."""
+    host, _, port = address.removeprefix("http://").partition(":")
+
+    async def one(body: bytes) -> tuple[int, bytes, bytes]:
+        reader, writer = await asyncio.open_connection(host, int(port))
+        writer.write(head_of(len(body)) + body)
+        answer = await reader.read()
+        writer.close()
+        await writer.wait_closed()
+        head, _, content = answer.partition(b"\r\n\r\n")
+        return int(head.split()[1]), head.lower(), content
+
+    return await asyncio.gather(*map(one, bodies))
+
+
+def open_files() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def test_a_thousand_requests_at_once(tiny: Any, tmp_path: Path) -> None:
+    """A real model: each answer is right or has status 429, and nothing remains afterwards."""
+    folder = tiny.write_model(tmp_path, "llama")
+    model: Any = ark.models.load(folder, max_length=24, chunk=4, dtype="fp32")
+    model.compile("cpu:1", opt_level=0)
+    model.tokenizer = Letters()
+    prompts = [[1 + number % 30, 5] for number in range(1000)]
+    wanted = {tuple(prompt): model.generate(prompt, 4) for prompt in prompts[:30]}
+    body = {"max_tokens": 4, "temperature": 0}
+    bodies = [
+        json.dumps({"prompt": prompt, **body, "stream": number % 3 == 0}).encode()
+        for number, prompt in enumerate(prompts)
+    ]
+    with serving(model, queue=100) as address:
+        asyncio.run(answers(address, bodies[:3]))  # starts what the server starts once
+        files, threads = open_files(), threading.active_count()
+        begin = time.monotonic()
+        received = asyncio.run(answers(address, bodies))
+        assert time.monotonic() - begin < 60
+        accepted = 0
+        for number, (status, head, content) in enumerate(received):
+            text = bytes(wanted[tuple(prompts[number])]).decode()
+            if status == 429:
+                assert json.loads(content)["error"]["type"] == "rate_limit_error"
+                assert b"retry-after: 1" in head
+            else:
+                assert status == 200
+                accepted += 1
+                # The body of a stream has chunks, whose lines are events.
+                parts = re.findall(rb'"text":\s*"((?:[^"\\]|\\.)*)"', content)
+                found = "".join(json.loads(b'"%s"' % part) for part in parts)
+                assert found == text
+        assert 101 <= accepted < 1000, "the queue, and the request that runs"
+        wait_for(lambda: open_files() <= files and threading.active_count() <= threads)
+        again = json.loads(post(f"{address}/v1/completions", {"prompt": prompts[0], **body})[1])
+        assert again["choices"][0]["text"] == bytes(wanted[tuple(prompts[0])]).decode()
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    """Waits up to 10 s for a condition, which must then hold."""
+    end = time.monotonic() + 10
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.02)
+    assert condition()
+
+
+def test_many_clients_disconnect_in_mid_stream(decoder: Decoder) -> None:
+    decoder.step = 0.02
+    with serving(decoder, queue=50) as address:
+        assert complete(address, max_tokens=1)
+        files = open_files()
+        clients = [stream(address, 30) for _ in range(40)]
+        for client in clients[:3]:
+            assert client.recv(1)  # the answer has begun: the next one then runs
+            client.close()
+        for client in clients[3:]:
+            client.close()
+        wait_for(lambda: not decoder.running and open_files() <= files)
+        # Each stream that began ended early: all tokens of all streams take 24 s.
+        assert complete(address, max_tokens=2)["choices"][0]["text"] == "bc"
 
 
 def test_embeddings() -> None:

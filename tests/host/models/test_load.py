@@ -74,7 +74,7 @@ def test_an_unknown_model_type(tmp_path: Path) -> None:
             {"position_embedding_type": "relative"},
             "'position_embedding_type' must be 'absolute'",
         ),
-        ("llama", {"num_key_value_heads": 3}, "4 heads are no multiple of 3 key heads"),
+        ("llama", {"num_key_value_heads": 3}, "4 heads are not a multiple of 3 key heads"),
         ("llama", {"num_hidden_layers": 2**31}, "'num_hidden_layers' is 2147483648, but the wei"),
         ("qwen3", {"num_hidden_layers": 100_000}, "'num_hidden_layers' is 100000, but the weights"),
         ("bert", {"num_hidden_layers": 1000}, "'num_hidden_layers' is 1000, but the weights have"),
@@ -213,7 +213,7 @@ def test_invalid_options_raise(tiny: Any, tmp_path: Path) -> None:
     check(folder, "unknown dtype", dtype="fp99", length=8)
     check(folder, "dtype must be fp32, fp16 or bf16, not int8", dtype="int8", length=8)
     folder = tiny.write_model(tmp_path / "llama", "llama")
-    check(folder, "llama have no option batch", batch=3)
+    check(folder, "llama have no option length", length=3)
     check(folder, "max_length must be an integer, not 2.5", max_length=2.5)
     check(folder, "chunk must be at least 1", chunk=-1)
 

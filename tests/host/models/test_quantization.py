@@ -154,7 +154,10 @@ def test_deepseek_v3_in_fp8(tmp_path: Path, tiny: Any, pick_target: Callable[[st
 @pytest.mark.parametrize(
     ("entries", "message"),
     [
-        ({"quant_method": "gptq"}, "unknown quantization 'gptq'; known are mxfp4 and fp8; save"),
+        (
+            {"quant_method": "bnb"},
+            "unknown quantization 'bnb'; known are mxfp4, fp8, gptq and awq; save",
+        ),
         ({}, "'quant_method' is missing"),
         ({**FP8, "fmt": "e5m2"}, "'fmt' is 'e5m2', which this version does not support"),
         ({**FP8, "activation_scheme": "static"}, "'activation_scheme' is 'static'"),

@@ -26,7 +26,8 @@ from model_cases import (
 import ark_mlir as ark
 from ark_mlir.models.config import read_config
 from ark_mlir.models.decoder import rope_tables
-from ark_mlir.models.families import FAMILIES, read_decoder
+from ark_mlir.models.decoder_reader import read_decoder
+from ark_mlir.models.families import FAMILIES
 from ark_mlir.models.sharding import Shard
 
 Pick = Callable[[str], str]

@@ -172,9 +172,9 @@ def test_a_copied_parameter_is_copied_again_after_a_write() -> None:
 
 class Holes(nn.Module):
     def forward(self, x: Any) -> Any:
-        y = torch.floor(x * 4 + 1)  # floor
-        z = torch.erfinv(y / 100) * 2  # erfinv
-        return torch.floor(z) + x
+        y = torch.i0(x * 2 + 1)  # i0
+        z = torch.erfinv(y / 1000) * 2  # erfinv
+        return torch.i0(z) + x
 
 
 def test_unsupported_ops_stay_with_pytorch(
@@ -186,7 +186,7 @@ def test_unsupported_ops_stay_with_pytorch(
     lines = request.path.read_text(encoding="utf-8").splitlines()
     messages = logged()
     assert len(messages) == 2  # one for each op
-    for message, op in zip(messages, ("floor", "erfinv"), strict=True):
+    for message, op in zip(messages, ("i0", "erfinv"), strict=True):
         line = next(n for n, text in enumerate(lines, 1) if text.endswith(f"  # {op}"))
         assert f"{request.path}:{line}: aten.{op}.default: ark has no such op" in message
         assert message.endswith("runs in eager PyTorch")
@@ -215,7 +215,7 @@ def test_other_dtypes_stay_with_pytorch(dtype: Any, logged: Callable[[], list[st
     x = torch.ones(3, dtype=dtype)
     assert torch.equal(fast(lambda x: (x + x) * x)(x), x * 2)
     assert all(f"elements of {str(dtype).removeprefix('torch.')}" in line for line in logged())
-    assert len(logged()) == 2
+    assert len(logged()) == 1, "one line for all ops"
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])

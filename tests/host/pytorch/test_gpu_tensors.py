@@ -1,5 +1,5 @@
 """Graphs of tensors on GPUs, without a GPU: tensors on the host that claim to be there, and the
-stand-in for the driver."""
+stand-in for NVIDIA's driver."""
 
 from __future__ import annotations
 

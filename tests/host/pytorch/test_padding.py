@@ -201,7 +201,7 @@ def test_ids_and_a_mask() -> None:
 
 @pytest.mark.parametrize("model", ["Llama", "GPT2"])
 def test_a_decoder_of_transformers(model: str) -> None:
-    """Its cache begins with tensors of shape (0,), and heads of Llama's queries share keys."""
+    """The cache begins with tensors of shape (0,), and heads of Llama's queries share keys."""
     transformers = pytest.importorskip("transformers", reason="transformers is not installed")
     heads = {"num_key_value_heads": 2} if model == "Llama" else {}
     config = getattr(transformers, f"{model}Config")(

@@ -35,7 +35,7 @@ def _long_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Gives lanes a long time to end, for slow machines; tests of the limits set their own."""
     monkeypatch.setattr(cpu, "GRACE_SECONDS", 100.0)
     monkeypatch.setattr(cpu, "INTERRUPT_GRACE_SECONDS", 100.0)
-    # A host that checks whether a kernel has begun makes one more call of the driver.
+    # A host that checks whether a kernel has begun makes one more call of the vendor's driver.
     monkeypatch.setattr(gpu_queue, "_LIMIT_FACTOR", 1000)
     monkeypatch.setattr(gpu_queue, "_MAX_SECONDS_BETWEEN_POLLS", 100.0)
 

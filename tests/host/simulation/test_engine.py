@@ -215,7 +215,7 @@ def test_lanes_that_wait_for_each_other_are_an_error() -> None:
     first, second = program.semaphore(1), program.semaphore(1)
     program.lane(0, [wait(second, 1), run(nothing, 0, 1), signal(first)])
     program.lane(1, [wait(first, 1), signal(second)])
-    with pytest.raises(InvalidUsageError, match="lane 0 waits for ever at instruction 0"):
+    with pytest.raises(InvalidUsageError, match="lane 0 waits forever at instruction 0"):
         simulate(bundle_of(program), topology())
 
 

@@ -1,4 +1,4 @@
-"""The target that `cuda` stands for on a machine with a GPU, by a stand-in for its driver."""
+"""The target that `cuda` stands for on a machine with a GPU, by a stand-in for NVIDIA's driver."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ark_mlir.targets import resolve
 
 
 class Driver:
-    """A driver of one GPU with 20 SMs."""
+    """NVIDIA's driver of one GPU with 20 SMs."""
 
     class CUdevice_attribute(Enum):
         CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = auto()

@@ -85,7 +85,7 @@ def test_puts_and_signals_link(bitcode: Path, tmp_path: Path) -> None:
     run("opt", passes, "-internalize-public-api-list=put_and_signal", linked, "-o", small)
     run("llc", "-mcpu=sm_90a", "-mattr=+ptx84", small, "-o", ptx)
     text = ptx.read_text()
-    # The driver defines this function; everything else comes from the bitcode.
+    # NVIDIA's driver defines this function; everything else comes from the bitcode.
     assert [line.split()[2] for line in text.splitlines() if line.startswith(".extern")] == [
         "__assertfail"
     ]

@@ -45,7 +45,7 @@ def emulated_gpus(
     sites: list[Site] = []
     cuda = EmulatedCuda(load_library(library), target.arch, sms, sites, Behaviour(), devices)
     with (
-        mock.patch.object(api, "_import_driver", return_value=cuda),
+        mock.patch.object(api, "import_driver", return_value=cuda),
         use_toolchain(_Toolchain(library, folder, races=True, all_sites=sites)),
     ):
         yield cuda, target

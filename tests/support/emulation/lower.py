@@ -22,21 +22,21 @@ _CALL = re.compile(
     r"(?P<result>\w+|\{[^}]*\}|<[^>]*>) "
     r'(?P<callee>@llvm\.nvvm\.[\w.]+|asm (?:sideeffect )?"(?P<text>[^"]*)", "[^"]*")\((?P<rest>.*)$'
 )
-_LOAD = re.compile(r"^\s*(?P<name>%[\w.]+) = load (?P<volatile>volatile )?(?P<rest>.*)$")
+_LOAD = re.compile(r"^\s*(?P<name>%[\w.$-]+) = load (?P<volatile>volatile )?(?P<rest>.*)$")
 _STORE = re.compile(r"^\s*store (?P<volatile>volatile )?(?P<rest>.*)$")
 # LLVM's backend for PTX drops the order and scope of these accesses, so ark must not emit them.
 _LOST = re.compile(
     r"\b(?:atomicrmw|cmpxchg|fence|(?:load|store) atomic)\b|@llvm\.mem(?:cpy|move|set)"
 )
-_RESULT = re.compile(r"^\s*(%[\w.]+) = (.*)$")
+_RESULT = re.compile(r"^\s*(%[\w.$-]+) = (.*)$")
 _PLACE = re.compile(r", !dbg !(\d+)")
 _LOCATION = re.compile(r"^!(\d+) = .*!DILocation\(line: (\d+)", re.MULTILINE)
 _VARIABLE = re.compile(r"^(?P<name>@[\w.]+) = .*?\b(?P<kind>constant|global) (?P<rest>.*)$")
 _WARPGROUPS = re.compile(
     r"wgmma\.mma_async\.sync\.aligned\.m64n(?P<columns>\d+)k16\.f32\.(?P<type>b?f16)"
 )
-# The same with the left operand in registers, which follow the accumulators. The last number is 1
-# if the right operand is transposed.
+# The operands of a product with the left operand in registers, which follow the accumulators. The
+# last number is 1 if the right operand is transposed.
 _REGISTER_OPERAND = re.compile(r"\}, \{.*\}, \$\d+, p, 1, 1, (?P<transposed>[01]);")
 _STRONG = re.compile(
     r"(?P<op>ld|st|red|atom|fence)\.(?P<order>relaxed|acquire|release|acq_rel|sc)"
@@ -47,7 +47,7 @@ _STRONG = re.compile(
 _ORDERS = {"relaxed": 0, "acquire": 1, "release": 2, "acq_rel": 3, "sc": 3}
 _SCOPES = {"cta": 0, "gpu": 1, "sys": 2}
 # On a GPU, shared memory begins at 0.
-_SHARED_NUMBER = re.compile(r"ptrtoint (ptr addrspace\(3\) %[\w.]+) to i64")
+_SHARED_NUMBER = re.compile(r"ptrtoint (ptr addrspace\(3\) %[\w.$-]+) to i64")
 _SHARED_CONSTANT = re.compile(
     r"ptrtoint \(ptr addrspace\(3\) (?:getelementptr (?:[a-z]+ )*\(i8, ptr addrspace\(3\) )?"
     r"@ark_shared_memory(?:, i64 (\d+)\))? to i64\)"
@@ -57,8 +57,8 @@ _ASYNC = re.compile(r"wgmma|cp\.async\.bulk")
 # The code after the last instruction of a task's body, or of one vCTA. A body that several
 # tasks share is a function.
 _EXIT = re.compile(
-    r"\s*(?:%[\w.]+ = add [^\n]*\n\s*%[\w.]+ = icmp [^\n]*\n\s*br i1 [^\n]*label|br label)"
-    r" %(?P<label>[\w.]+)"
+    r"\s*(?:%[\w.$-]+ = add [^\n]*\n\s*%[\w.$-]+ = icmp [^\n]*\n\s*br i1 [^\n]*label|br label)"
+    r" %(?P<label>[\w.$-]+)"
 )
 _RETURN = re.compile(r"\s*ret void\b")
 _BODY = re.compile(r"define .*@body_\w+\(")
@@ -239,7 +239,7 @@ def _only_moves(expression: str) -> bool:
 
 
 def _uses(expression: str, names: set[str]) -> list[str]:
-    return [name for name in re.findall(r"%[\w.]+", expression) if name in names]
+    return [name for name in re.findall(r"%[\w.$-]+", expression) if name in names]
 
 
 def _resolve_sums(line: str, sums: set[str], state: _State) -> list[str]:
@@ -252,7 +252,7 @@ def _resolve_sums(line: str, sums: set[str], state: _State) -> list[str]:
         number = state.new_site("use_of_sum")
         resolved = f"%simt.sum.{number}"
         before.append(f"  {resolved} = call float @simt_resolve(float {name}, i32 {number})")
-        line = re.sub(rf"{re.escape(name)}(?![\w.])", resolved, line)
+        line = re.sub(rf"{re.escape(name)}(?![\w.$-])", resolved, line)
     return [*before, _replace(line, state)]
 
 

@@ -65,7 +65,7 @@ void fenceAsyncProxy();
 
 /// Ends the launch unless one buffer that the GPU may access holds all bytes.
 void checkBuffer(const char *access, const char *at, int64_t bytes);
-/// Also ends the launch if the address is not aligned.
+/// Ends the launch as `checkBuffer` does, and if the address is not aligned.
 void checkGlobal(const char *access, const void *at, int64_t bytes,
                  int64_t alignment);
 

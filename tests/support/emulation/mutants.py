@@ -83,8 +83,8 @@ class Mutant:
     def may_be_redundant(self) -> bool:
         """True if another instruction may have the same effect as the one that is mutated.
 
-        Such instructions are barriers of the CTA or of a warp, commits, and waits for groups of
-        `wgmma`: a later commit or wait is for all earlier copies and products.
+        Barriers of the CTA or of a warp, commits, and waits for groups of `wgmma` may be redundant:
+        a later commit or wait is for all earlier copies and products.
         """
         return self.name.startswith(("bar", "cp_async_commit", "wgmma_commit", "wgmma_wait"))
 

@@ -330,7 +330,7 @@ def test_producers_get_the_number_of_the_reading_stream(
         exe.run(x=given, stream=number, out={"y": y})
     default = 1 if cuda.device_type == CUDA else 0
     assert given.streams == y.streams == [stream, default]
-    assert w.streams == [driver_of(exe)._stream]  # type: ignore[attr-defined]
+    assert w.streams == [driver_of(exe)._streams.kernels]  # type: ignore[attr-defined]
 
 
 def test_parameters_are_ready_when_bound(exe: Executable, cuda: FakeCuda, x: Array) -> None:

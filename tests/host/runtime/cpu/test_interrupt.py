@@ -91,7 +91,7 @@ def interrupted_at(seconds: float, executable: Executable) -> None:
 def test_an_interrupt_at_any_moment_leaves_a_usable_executable(
     make: Make, napping: ToyProgram
 ) -> None:
-    """Also between the start of the first lane and that of the last."""
+    """The interrupt may come between the starts of two lanes."""
     executable = make(napping)
     executable.run()
     for step in range(40):

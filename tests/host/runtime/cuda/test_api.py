@@ -17,7 +17,7 @@ W = np.ones(128, np.float32)
 
 
 def test_a_gpu_that_others_keep_busy(kernel: bytes, x: Array) -> None:
-    """All CTAs must fit on the GPU at once, which the driver may notice only at the launch."""
+    """All CTAs must fit on the GPU at once, which NVIDIA's driver may notice at the launch."""
     cuda = FakeCuda(sms=2)
     with fake_executable(cuda, kernel, add_program()) as exe:
         exe.bind({"w": W}).run(x=x)

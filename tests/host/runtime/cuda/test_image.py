@@ -63,7 +63,7 @@ def test_the_kth_call_of_a_load_of_ptx_fails(kernel: bytes) -> None:
 
 
 def test_ptx_that_the_driver_refuses(kernel: bytes, x: Array) -> None:
-    """The error contains the messages of the driver's assembler."""
+    """The error contains the messages of the assembler of NVIDIA's driver."""
     cuda = FakeCuda()
     exe = ptx_executable(cuda, kernel)
     cuda.assembles = None
@@ -86,7 +86,7 @@ def test_a_driver_that_is_too_old_for_the_ptx(
     kernel: bytes, ptx: str, version: int, needed: str
 ) -> None:
     cuda = FakeCuda(version=version)
-    message = f"holds PTX {ptx}, which needs a driver for CUDA {needed}; the driver of this machine"
+    message = f"holds PTX {ptx}, which needs NVIDIA's driver for CUDA {needed}; NVIDIA's driver"
     with pytest.raises(ark.UnsupportedError, match=message):
         ptx_executable(cuda, kernel, ptx=ptx).prepare()
     assert cuda.held == 0

@@ -75,7 +75,7 @@ def test_packets_are_zeroed_with_the_semaphores(exe: Executable, cuda: FakeCuda)
 
 
 def len_of_a_run(exe: Executable, cuda: FakeCuda) -> int:
-    """Returns the number of driver calls of a run; the last call comes after the launch."""
+    """Returns the calls of NVIDIA's driver in a run; the last call comes after the launch."""
     before = len(cuda.calls)
     exe.run()
     return len(cuda.calls) - before

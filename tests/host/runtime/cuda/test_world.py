@@ -112,7 +112,7 @@ def installed(monkeypatch: pytest.MonkeyPatch, kernel: bytes) -> Callable[..., A
     the CUDA package."""
 
     def make(cuda: FakeCuda, devices: list[int] | None) -> Any:
-        monkeypatch.setattr(cuda_api, "_import_driver", lambda: cuda)
+        monkeypatch.setattr(cuda_api, "import_driver", lambda: cuda)
         manifest, sections = ring_program(2).parts(kernel, ranks=2)
         manifest["target"].update(backend="cuda", arch="sm_90a", warps=16, shared_memory=1024)
         return make_executable(Bundle.from_parts(manifest, sections), devices=devices)
@@ -130,7 +130,7 @@ def test_a_program_of_one_rank_on_the_second_gpu(
     monkeypatch: pytest.MonkeyPatch, two: FakeCuda, kernel: bytes, x: Array
 ) -> None:
     """The program uses no memory of the first GPU, even with a resident kernel."""
-    monkeypatch.setattr(cuda_api, "_import_driver", lambda: two)
+    monkeypatch.setattr(cuda_api, "import_driver", lambda: two)
     manifest, sections = add_program().parts(kernel)
     manifest["target"].update(backend="cuda", arch="sm_90a", warps=16, shared_memory=1024)
     bundle = Bundle.from_parts(manifest, sections)

@@ -133,7 +133,7 @@ def test_threads_that_have_no_context(
 
 
 class Interrupting(FakeCuda):
-    """Two GPUs; an interrupt comes after a call of the driver.
+    """Two GPUs; an interrupt comes after a call of NVIDIA's driver.
 
     Attributes:
         interrupt_after: the number of the call, counted from when the number was set.
@@ -315,7 +315,7 @@ class Stuck:
         def interrupted(*arguments: Any, **options: Any) -> None:
             ranks_of(driver)[0]._join = join
             while not started():
-                cuda.cuEventQuery(ranks_of(driver)[0]._done)
+                cuda.cuEventQuery(ranks_of(driver)[0]._streams.done)
             raise KeyboardInterrupt
 
         ranks_of(driver)[0]._join = interrupted

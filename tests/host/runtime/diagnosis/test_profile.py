@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
 import ark_mlir as ark
 from ark_mlir.bundle import Bundle
-from ark_mlir.runtime import Executable, Profile
+from ark_mlir.runtime import Executable, Profile, TaskProfile
 from ark_mlir.runtime.diagnosis.profile import make_profile
 from ark_mlir.testing.toy import ToyProgram, add_program, run, signal, wait
 
@@ -103,3 +106,71 @@ def test_reports_are_html_in_notebooks(add: Executable) -> None:
         assert f"  {name} " in str(report)
         assert text in str(report)
     assert "2 × ark.add" in report._repr_html_()
+
+
+# -- rooflines -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def computing() -> Profile:
+    """A product of 800 operations and 20 bytes in 10 ns, a sum of 10 and 40 in 20 ns, a copy."""
+    tasks = (
+        TaskProfile("a", ("matmul",), "", 1, 1, 30.0, 0.0, 10.0, 800, 20),
+        TaskProfile("b", ("<add>",), "", 1, 1, 20.0, 0.0, 20.0, 10, 40),
+        TaskProfile("c", ("copy",), "", 1, 1, 10.0, 0.0, 5.0, 0, 40),
+    )
+    return Profile("net", 1, 2, 50.0, 0.0, tasks)
+
+
+def test_points_of_a_roofline(computing: Profile) -> None:
+    plot = computing.roofline(peak_gflops=100, peak_gbytes=4)
+    assert plot.ridge == 25
+    assert [(p.name, p.intensity, p.gflops, p.roof) for p in plot.points] == [
+        ("matmul", 40, 80, 100), ("<add>", 0.25, 0.5, 1)
+    ]  # fmt: skip
+    assert [point.share for point in plot.points] == [pytest.approx(1 / 2), pytest.approx(1 / 3)]
+    assert plot.left_out == ("copy",)
+    assert str(plot).splitlines()[0] == (
+        "net: 100 GFLOP/s, 4 GB/s, equal at 25 FLOP/byte; not shown: copy"
+    )
+    assert [line.split()[-1] for line in str(plot).splitlines()[2:]] == ["arithmetic", "memory"]
+
+
+def test_limits_that_are_not_given_are_measured(computing: Profile) -> None:
+    plot = computing.roofline()
+    assert (plot.peak_gflops, plot.peak_gbytes, plot.given) == (80, 2, (False, False))
+    assert "80 GFLOP/s (highest measured), 2 GB/s (highest measured)" in str(plot)
+    assert computing.roofline(peak_gbytes=9).given == (False, True)
+
+
+def test_the_plot_of_a_roofline(computing: Profile, tmp_path: Path) -> None:
+    plot = computing.roofline(peak_gflops=100, peak_gbytes=4)
+    root = ElementTree.fromstring(plot.svg)
+    space = "{http://www.w3.org/2000/svg}"
+    circles = [
+        tuple(float(circle.attrib[key]) for key in ("cx", "cy", "r"))
+        for circle in root.iter(f"{space}circle")
+    ]
+    width, height = map(float, root.attrib["viewBox"].split()[2:])
+    assert all(0 < x < width and 0 < y < height for x, y, _ in circles)
+    (product, total) = circles
+    assert product[0] > total[0], "more operations per byte are on the right"
+    assert product[1] < total[1], "faster is above"
+    assert (product[2] / total[2]) ** 2 == pytest.approx(3 / 2, rel=0.05), "areas are shares"
+    hints = [title.text or "" for title in root.iter(f"{space}title")]
+    assert "2: <add>, 33.3% of the time, 0.5 GFLOP/s, 50% of the roof" in hints
+    # The two lines of the roof meet at the ridge, and a point on it lies on both.
+    thick = [line.attrib for line in root.iter(f"{space}line") if "stroke-width" in line.attrib]
+    assert [(line["x2"], line["y2"]) for line in thick[:1]] == [
+        (line["x1"], line["y1"]) for line in thick[1:]
+    ]
+    shown = plot._repr_html_()
+    assert [row[1] for row in cells(shown)[1:]] == ["matmul", "<add>"]
+    plot.save(tmp_path / "plot.svg")
+    assert (tmp_path / "plot.svg").read_text() == plot.svg
+
+
+def test_refusals_of_a_roofline(computing: Profile) -> None:
+    for wrong in (0, -1, math.nan, math.inf):
+        with pytest.raises(ark.InvalidUsageError, match="peak_gflops must be a number above 0"):
+            computing.roofline(peak_gflops=wrong)

@@ -1,5 +1,5 @@
-"""Every call of the driver fails once, on each path: a typed error is raised, and nothing leaks or
-hangs.
+"""Every call of the vendor's driver fails once, on each path: a typed error is raised, and nothing
+leaks or hangs.
 
 On a stand-in for CUDA, which counts the handles that are not released.
 """

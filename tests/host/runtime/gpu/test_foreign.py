@@ -1,4 +1,4 @@
-"""A kernel of another library on a non-blocking stream, for which calls of the driver wait."""
+"""A kernel of another library on a non-blocking stream, for which calls of NVIDIA's driver wait."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs that become part of a CUDA graph, and the driver calls of a run, on a stand-in for CUDA."""
+"""Runs in a CUDA graph, and the calls of NVIDIA's driver in a run, on a stand-in for CUDA."""
 
 from __future__ import annotations
 

@@ -54,8 +54,8 @@ def assert_filled(executable: Executable, value: int) -> None:
 def test_binding_is_all_or_nothing_on_a_gpu(
     cuda: FakeCuda, kernel: bytes, run_between: bool
 ) -> None:
-    """After each failing call of the driver, values, states and memory are unchanged, also after
-    later calls of `bind`."""
+    """After each failing call of the vendor's driver, values, states and memory are unchanged, also
+    after later calls of `bind`."""
     with fake_executable(cuda, kernel, summing()) as executable:
         executable.bind(filled(1))
         executable.run()
@@ -147,7 +147,7 @@ def counts(executable: Executable) -> list[int]:
 
 
 def test_reset_is_all_or_nothing_on_a_gpu(cuda: FakeCuda, kernel: bytes) -> None:
-    """After each failing call of the driver, all states have the values of the last run."""
+    """After a failing call of the vendor's driver, all states have the values of the last run."""
     with fake_executable(cuda, kernel, counting()) as executable:
         executable.bind({"l": np.array(40, np.int64)}).run(iterations=3)
         assert counts(executable) == [3, 4, 43]
@@ -170,7 +170,7 @@ def test_reset_is_all_or_nothing_on_a_gpu(cuda: FakeCuda, kernel: bytes) -> None
 def test_reset_is_all_or_nothing_on_the_host(
     make: Make, monkeypatch: pytest.MonkeyPatch, resident: bool
 ) -> None:
-    """Each write fails once, with an error of the driver or with another one."""
+    """Each write fails once, with an error of the vendor's driver or with another one."""
     executable = make(counting()).bind({"l": np.array(40, np.int64)})
     executable.run(iterations=3)
     good, left = HostMemory.write, [0]

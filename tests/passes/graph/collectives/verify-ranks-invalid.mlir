@@ -7,33 +7,33 @@ ark.program @ranks_c1_missing() attributes {rank = 0 : i64, world_size = 2 : i64
 
 // -----
 
-// expected-note @below {{the first one}}
+// expected-note @below {{first program of rank 0}}
 ark.program @ranks_c1_twice() attributes {rank = 0 : i64, world_size = 2 : i64} {
   ark.return
 }
-// expected-error @below {{program 'other' is the second one of rank 0 (ranks_c1)}}
+// expected-error @below {{program 'other' is the second program of rank 0 (ranks_c1)}}
 ark.program @other() attributes {rank = 0 : i64, world_size = 2 : i64} {
   ark.return
 }
 
 // -----
 
-// expected-note @below {{the other one}}
+// expected-note @below {{program of the world of 2 ranks}}
 ark.program @ranks_c1_sizes() attributes {rank = 0 : i64, world_size = 2 : i64} {
   ark.return
 }
-// expected-error @below {{program 'other' belongs to a world of 3 ranks, but another program to a world of 2 (ranks_c1)}}
+// expected-error @below {{program 'other' belongs to a world of 3 ranks, but program 'ranks_c1_sizes' to a world of 2 ranks (ranks_c1)}}
 ark.program @other() attributes {rank = 1 : i64, world_size = 3 : i64} {
   ark.return
 }
 
 // -----
 
-// expected-note @below {{the other one}}
+// expected-note @below {{program with a rank}}
 ark.program @ranks_c1_without() attributes {rank = 0 : i64, world_size = 1 : i64} {
   ark.return
 }
-// expected-error @below {{program 'other' has no rank, but another program of its module has one (ranks_c1)}}
+// expected-error @below {{program 'other' has no rank, but program 'ranks_c1_without' of the same module has one (ranks_c1)}}
 ark.program @other() {
   ark.return
 }
@@ -51,20 +51,20 @@ ark.program @ranks_c2(%x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name =
 
 ark.program @ranks_c3_kind(%x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
     attributes {rank = 0 : i64, world_size = 2 : i64} {
-  // expected-error @below {{collective 1 of rank 0 is 'ark.all_reduce sum of tensor<4xf32>', and that of rank 1 is 'ark.all_reduce max of tensor<4xf32>' (ranks_c3)}}
+  // expected-error @below {{collective 1 of rank 0 is 'ark.all_reduce sum of tensor<4xf32>', but collective 1 of rank 1 is 'ark.all_reduce max of tensor<4xf32>' (ranks_c3)}}
   %0 = ark.all_reduce sum %x world_size = 2 : (tensor<4xf32>) -> tensor<4xf32>
   ark.return
 }
 ark.program @other(%x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
     attributes {rank = 1 : i64, world_size = 2 : i64} {
-  // expected-note @below {{that of rank 1}}
+  // expected-note @below {{collective 1 of rank 1}}
   %0 = ark.all_reduce max %x world_size = 2 : (tensor<4xf32>) -> tensor<4xf32>
   ark.return
 }
 
 // -----
 
-// expected-note @below {{the program of rank 0}}
+// expected-note @below {{program of rank 0}}
 ark.program @ranks_c3_missing(%x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
     attributes {rank = 0 : i64, world_size = 2 : i64} {
   %0 = ark.all_gather %x axis = 0 world_size = 2 : (tensor<4xf32>) -> tensor<8xf32>
@@ -73,7 +73,7 @@ ark.program @ranks_c3_missing(%x: tensor<4xf32> {ark.kind = #ark.kind<input>, ar
 ark.program @other(%x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
     attributes {rank = 1 : i64, world_size = 2 : i64} {
   %0 = ark.all_gather %x axis = 0 world_size = 2 : (tensor<4xf32>) -> tensor<8xf32>
-  // expected-error @below {{collective 2 of rank 1 is 'ark.broadcast of tensor<4xf32> root = 1', and rank 0 has only 1 (ranks_c3)}}
+  // expected-error @below {{collective 2 of rank 1 is 'ark.broadcast of tensor<4xf32> root = 1', but rank 0 has no collective 2 (ranks_c3)}}
   %1 = ark.broadcast %x root = 1 world_size = 2 : (tensor<4xf32>) -> tensor<4xf32>
   ark.return
 }
@@ -87,7 +87,7 @@ ark.program @ranks_c4_tag(%x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.na
   ark.return
 }
 ark.program @other() attributes {rank = 1 : i64, world_size = 2 : i64} {
-  // expected-note @below {{rank 1 receives from it under tag 2}}
+  // expected-note @below {{rank 1 receives a tensor from rank 0 under tag 2 here}}
   %0 = ark.recv from 0 tag = 2 : tensor<4xf32>
   ark.return
 }
@@ -107,12 +107,12 @@ ark.program @other() attributes {rank = 1 : i64, world_size = 2 : i64} {
 
 ark.program @ranks_c4_type(%x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
     attributes {rank = 0 : i64, world_size = 2 : i64} {
-  // expected-error @below {{rank 0 sends 'tensor<4xf32>' under tag 0, and rank 1 receives 'tensor<4xbf16>' (ranks_c4)}}
+  // expected-error @below {{rank 0 sends 'tensor<4xf32>' under tag 0, but rank 1 receives 'tensor<4xbf16>' (ranks_c4)}}
   %0 = ark.send %x to 1 tag = 0 : (tensor<4xf32>) -> tensor<4xf32>
   ark.return
 }
 ark.program @other() attributes {rank = 1 : i64, world_size = 2 : i64} {
-  // expected-note @below {{received here}}
+  // expected-note @below {{rank 1 receives the tensor here}}
   %0 = ark.recv from 0 tag = 0 : tensor<4xbf16>
   ark.return
 }

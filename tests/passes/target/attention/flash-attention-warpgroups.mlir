@@ -1,5 +1,5 @@
-// Warpgroups compute attention whose tiles have a block of 64 rows for each of them. The accumulators of the first
-// product become the left operand of the second one in registers.
+// Warpgroups compute attention with blocks of 64 rows. With fewer blocks than warpgroups, several warpgroups share the
+// keys of a block. The accumulators of the first product become the left operand of the second one in registers.
 
 // RUN: ark-opt %s --split-input-file --ark-compile-to=kernel --ark-target=cuda:sm_90a --ark-expand-attention --ark-flash-attention --canonicalize | FileCheck %s
 
@@ -75,10 +75,20 @@ ark.program @odd_depth(
 
 // -----
 
-// Too few tiles of 256 rows would result, so that tiles have fewer rows than warpgroups need.
+// Tiles of 64 rows, since there would be too few larger ones. Four warpgroups share the keys: a stage has 64 keys for
+// each of them, and the first warpgroup adds the partial results of the others.
 // CHECK-LABEL: func.func private @body_attention(
-// CHECK: nvvm.mma.sync
-// CHECK-NOT: wgmma
+// CHECK: memref.alloca() {alignment = 1024 : i64} : memref<34816xf32>
+// CHECK: scf.forall (%{{.*}}) in (512) {
+// CHECK: scf.for
+// CHECK: nvvm.wgmma.mma_async
+// CHECK: gpu.barrier
+// CHECK: arith.cmpi ult, %{{.+}}, %c3
+// CHECK-NEXT: scf.if
+// CHECK-COUNT-9: llvm.store %{{.+}} {alignment = 16 : i64} : vector<4xf32>, !llvm.ptr<3>
+// CHECK: gpu.barrier
+// CHECK-COUNT-27: llvm.load %{{.+}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xf32>
+// CHECK-NOT: -> vector<4xf32>
 ark.program @few_tiles(
     %q: tensor<1x4x1024x64xbf16> {ark.kind = #ark.kind<input>, ark.name = "q"},
     %k: tensor<1x4x512x64xbf16> {ark.kind = #ark.kind<input>, ark.name = "k"},
@@ -86,4 +96,42 @@ ark.program @few_tiles(
     -> (tensor<1x4x1024x64xbf16> {ark.name = "y"}) {
   %0 = ark.attention %q, %k, %v scale = 1.25e-1 : (tensor<1x4x1024x64xbf16>, tensor<1x4x512x64xbf16>, tensor<1x4x512x64xbf16>) -> tensor<1x4x1024x64xbf16>
   ark.return %0 : tensor<1x4x1024x64xbf16>
+}
+
+// -----
+
+// Four stages of keys with a depth of 128 do not fit twice, so that two warpgroups share the keys. The other two
+// compute the same results, and store neither partial nor final results.
+// CHECK-LABEL: func.func private @body_attention(
+// CHECK: memref.alloca() {alignment = 1024 : i64} : memref<36864xf32>
+// CHECK: nvvm.wgmma.mma_async
+// CHECK: gpu.barrier
+// CHECK: arith.cmpi ult, %{{.+}}, %c1
+// CHECK-NEXT: scf.if
+// CHECK: gpu.barrier
+// CHECK: arith.cmpi slt, %{{.+}}, %c1
+// CHECK-NEXT: scf.if
+// CHECK: vector.store
+ark.program @duplicates(
+    %q: tensor<1x4x64x128xbf16> {ark.kind = #ark.kind<input>, ark.name = "q"},
+    %k: tensor<1x4x512x128xbf16> {ark.kind = #ark.kind<input>, ark.name = "k"},
+    %v: tensor<1x4x512x128xbf16> {ark.kind = #ark.kind<input>, ark.name = "v"})
+    -> (tensor<1x4x64x128xbf16> {ark.name = "y"}) {
+  %0 = ark.attention %q, %k, %v scale = 1.25e-1 : (tensor<1x4x64x128xbf16>, tensor<1x4x512x128xbf16>, tensor<1x4x512x128xbf16>) -> tensor<1x4x64x128xbf16>
+  ark.return %0 : tensor<1x4x64x128xbf16>
+}
+
+// -----
+
+// 32 rows are half of a block. Warps multiply with their own instruction.
+// CHECK-LABEL: func.func private @body_attention(
+// CHECK: nvvm.mma.sync
+// CHECK-NOT: wgmma
+ark.program @few_rows(
+    %q: tensor<1x4x32x64xbf16> {ark.kind = #ark.kind<input>, ark.name = "q"},
+    %k: tensor<1x4x512x64xbf16> {ark.kind = #ark.kind<input>, ark.name = "k"},
+    %v: tensor<1x4x512x64xbf16> {ark.kind = #ark.kind<input>, ark.name = "v"})
+    -> (tensor<1x4x32x64xbf16> {ark.name = "y"}) {
+  %0 = ark.attention %q, %k, %v scale = 1.25e-1 : (tensor<1x4x32x64xbf16>, tensor<1x4x512x64xbf16>, tensor<1x4x512x64xbf16>) -> tensor<1x4x32x64xbf16>
+  ark.return %0 : tensor<1x4x32x64xbf16>
 }

@@ -11,16 +11,16 @@ ark.kernel @k {
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
-// A wgmma instruction multiplies 64 rows.
+// Rows are padded to whole warpgroups only if warps can copy them: four rows at once.
 // CHECK-LABEL: func.func private @body(
 // CHECK-NOT: nvvm.wgmma
 // CHECK: nvvm.mma.sync
 // CHECK-NOT: nvvm.wgmma
-func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<96x512xbf16> {llvm.align = 16 : i64, llvm.noalias}, %w: memref<128x512xbf16> {llvm.align = 16 : i64, llvm.noalias}, %y: memref<96x128xf32> {llvm.align = 16 : i64, llvm.noalias}) {
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<98x512xbf16> {llvm.align = 16 : i64, llvm.noalias}, %w: memref<128x512xbf16> {llvm.align = 16 : i64, llvm.noalias}, %y: memref<98x128xf32> {llvm.align = 16 : i64, llvm.noalias}) {
   %c1 = arith.constant 1 : index
   scf.for %i = %begin to %end step %c1 {
     linalg.generic {indexing_maps = [#x, #w, #y], iterator_types = ["parallel", "parallel", "reduction"]}
-        ins(%x, %w : memref<96x512xbf16>, memref<128x512xbf16>) outs(%y : memref<96x128xf32>) {
+        ins(%x, %w : memref<98x512xbf16>, memref<128x512xbf16>) outs(%y : memref<98x128xf32>) {
       ^bb0(%a: bf16, %b: bf16, %c: f32):
         %l = arith.extf %a : bf16 to f32
         %r = arith.extf %b : bf16 to f32

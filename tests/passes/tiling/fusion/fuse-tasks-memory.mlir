@@ -72,7 +72,7 @@ ark.program @accumulators(
   ark.return %0, %1 : tensor<2048x128xf32>, tensor<2048x128xf32>
 }
 
-// So do accumulators that are slices of results, such as those of a head.
+// Accumulators that are slices of results, such as those of a head, count as well.
 // CHECK-LABEL: ark.program @slices
 // CHECK: ark.task "first" grid [8]
 // CHECK: ark.task "second" grid [8]

@@ -126,6 +126,7 @@ ark.program @unevenSharesCostLessThanSmallTiles(
 // CHECK-LABEL: ark.program @fewerWavesOfLargerTiles
 ark.program @fewerWavesOfLargerTiles(
     %x: tensor<4096x384xf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %u: tensor<4096x384xf16> {ark.kind = #ark.kind<input>, ark.name = "u"},
     %w: tensor<1536x384xf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"},
     %v: tensor<384x384xf16> {ark.kind = #ark.kind<parameter>, ark.name = "v"})
     -> (tensor<4096x1536xf16> {ark.name = "y"}, tensor<4096x384xf16> {ark.name = "z"}) {
@@ -138,7 +139,7 @@ ark.program @fewerWavesOfLargerTiles(
   }
   // SM80: tile = array<i64: 64, 128>
   // SM90: tile = array<i64: 128, 96>
-  %2 = ark.group "h" (%a = %x, %b = %v)
+  %2 = ark.group "h" (%a = %u, %b = %v)
       : (tensor<4096x384xf16>, tensor<384x384xf16>) -> tensor<4096x384xf16> {
     %3 = ark.matmul %a, %b {transpose_other} : (tensor<4096x384xf16>, tensor<384x384xf16>) -> tensor<4096x384xf16>
     ark.yield %3 : tensor<4096x384xf16>
@@ -288,4 +289,27 @@ ark.program @panel(
     ark.yield %1 : tensor<12x1024x64xbf16>
   }
   ark.return %0 : tensor<12x1024x64xbf16>
+}
+
+// A tile of 64 rows has all rows. Warps copy four rows at once, so that 30 rows get no such tile.
+// CHECK-LABEL: ark.program @fewerRowsThanATile
+ark.program @fewerRowsThanATile(
+    %x: tensor<32x4096xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %u: tensor<30x4096xbf16> {ark.kind = #ark.kind<input>, ark.name = "u"},
+    %w: tensor<4096x4096xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
+    -> (tensor<32x4096xbf16> {ark.name = "y"}, tensor<30x4096xbf16> {ark.name = "z"}) {
+  // SM80: tile = array<i64: 16, 64>
+  // SM90: tile = array<i64: 32, 32>
+  %0 = ark.group "g" (%a = %x, %b = %w)
+      : (tensor<32x4096xbf16>, tensor<4096x4096xbf16>) -> tensor<32x4096xbf16> {
+    %1 = ark.matmul %a, %b {transpose_other} : (tensor<32x4096xbf16>, tensor<4096x4096xbf16>) -> tensor<32x4096xbf16>
+    ark.yield %1 : tensor<32x4096xbf16>
+  }
+  // CHECK: tile = array<i64: 16, 64>
+  %2 = ark.group "h" (%a = %u, %b = %w)
+      : (tensor<30x4096xbf16>, tensor<4096x4096xbf16>) -> tensor<30x4096xbf16> {
+    %3 = ark.matmul %a, %b {transpose_other} : (tensor<30x4096xbf16>, tensor<4096x4096xbf16>) -> tensor<30x4096xbf16>
+    ark.yield %3 : tensor<30x4096xbf16>
+  }
+  ark.return %0, %2 : tensor<32x4096xbf16>, tensor<30x4096xbf16>
 }
