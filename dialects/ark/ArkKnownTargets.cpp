@@ -30,14 +30,25 @@ using namespace mlir::ark;
   "  acc = #ark.fragment<outer = [2, 1], threads = [8, 4],"                    \
   "                      strides = [4, 1], elements = [1, 2]>>"
 
-#define MFMA                                                                   \
-  "#ark.mma<kind = mfma, m = 16, n = 16, k = 16,"                              \
+// Instructions of AMD for 16 by 16 and 32 by 32 accumulators. Each thread has
+// four elements of the operands along K, or eight in the deeper instructions.
+#define MFMA_16(K, ELEMENTS)                                                   \
+  "#ark.mma<kind = mfma, m = 16, n = 16, k = " K ","                           \
   "  lhs = #ark.fragment<outer = [1, 1], threads = [16, 4],"                   \
-  "                      strides = [1, 16], elements = [1, 4]>,"               \
+  "                      strides = [1, 16], elements = [1, " ELEMENTS "]>,"    \
   "  rhs = #ark.fragment<outer = [1, 1], threads = [4, 16],"                   \
-  "                      strides = [16, 1], elements = [4, 1]>,"               \
+  "                      strides = [16, 1], elements = [" ELEMENTS ", 1]>,"    \
   "  acc = #ark.fragment<outer = [1, 1], threads = [4, 16],"                   \
   "                      strides = [16, 1], elements = [4, 1]>>"
+
+#define MFMA_32(K, ELEMENTS)                                                   \
+  "#ark.mma<kind = mfma, m = 32, n = 32, k = " K ","                           \
+  "  lhs = #ark.fragment<outer = [1, 1], threads = [32, 2],"                   \
+  "                      strides = [1, 32], elements = [1, " ELEMENTS "]>,"    \
+  "  rhs = #ark.fragment<outer = [1, 1], threads = [2, 32],"                   \
+  "                      strides = [32, 1], elements = [" ELEMENTS ", 1]>,"    \
+  "  acc = #ark.fragment<outer = [4, 1], threads = [2, 32],"                   \
+  "                      strides = [32, 1], elements = [4, 1]>>"
 
 static constexpr StringLiteral kAmpere =
     R"(#ark.gpu<warp_size = 32, features = "+ptx80", copies = [cp_async],
@@ -67,10 +78,28 @@ static constexpr StringLiteral kBlackwell =
                 copies = [cp_async, bulk, tensor_map], cluster = 8, packet = 8,
                 fp8 = true, mma = [)" MMA_SYNC "], " PTX_SCOPES ">";
 
+// Tiles whose stages threads store to shared memory. The time of a stage row
+// follows from the rates of the matrix instructions in data sheets, of which
+// kernels are assumed to reach 70 %. No time was measured.
+#define CDNA_TILES(STAGE_ROW)                                                  \
+  "matrix_tiles = #ark.matrix_tiles<"                                          \
+  "  shapes = [256, 128, 128, 256, 128, 128], depth = 64, tile = 3000,"        \
+  "  stage_row = " STAGE_ROW ">"
+
 // Scopes are those of LLVM.
-static constexpr StringLiteral kCdna =
-    R"(#ark.gpu<warp_size = 64, scopes = #ark.scopes<device = "agent">,
-                mma = [)" MFMA "]>";
+#define CDNA                                                                   \
+  "#ark.gpu<warp_size = 64, scopes = #ark.scopes<device = \"agent\">,"
+
+#define CDNA_MFMA "mma = [" MFMA_16("16", "4") ", " MFMA_32("8", "4") "], "
+
+static constexpr StringLiteral kCdna2 = CDNA CDNA_MFMA CDNA_TILES("9000") ">";
+
+static constexpr StringLiteral kCdna3 = CDNA CDNA_MFMA CDNA_TILES("3600") ">";
+
+// gfx950 also has instructions of twice the depth.
+static constexpr StringLiteral kCdna4 =
+    CDNA "mma = [" MFMA_16("16", "4") ", " MFMA_16("32", "8") ", " MFMA_32(
+        "16", "8") "], " CDNA_TILES("1600") ">";
 
 //===----------------------------------------------------------------------===//
 // Devices
@@ -117,13 +146,13 @@ static constexpr KnownGpu knownGpus[] = {
      256 * kKiB, kBlackwell},
     // MI250X, one die
     {"hip", "gfx90a", 110, 8, 65536, 1400, 150000, 1200, 2000, 400, 200,
-     16 * kKiB, kCdna},
+     16 * kKiB, kCdna2},
     // MI300X
     {"hip", "gfx942", 304, 8, 65536, 4300, 800000, 1500, 2500, 400, 448,
-     32 * kKiB, kCdna},
+     32 * kKiB, kCdna3},
     // MI355X
     {"hip", "gfx950", 256, 8, 163840, 6500, 1600000, 1500, 2500, 400, 538,
-     32 * kKiB, kCdna},
+     32 * kKiB, kCdna4},
 };
 
 /// Returns the rates of links that reach `rate` GB/s by the data sheet.

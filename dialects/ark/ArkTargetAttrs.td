@@ -91,9 +91,10 @@ def Ark_MmaAttr : Ark_Attr<"Mma", "mma"> {
 }
 
 def Ark_MatrixTilesAttr : Ark_Attr<"MatrixTiles", "matrix_tiles"> {
-  let summary = "Tiles of a matmul for matrix units that read operands from shared memory";
+  let summary = "Tiles of a matmul whose operands go through shared memory";
   let description = [{
-    The operands have elements of 16 bits, and their rows lie along the depth (K).
+    Matrix instructions read the operands from shared memory, or warps load them from there. The
+    operands have elements of 16 bits, and their rows lie along the depth (K).
 
     - `panel`: the number of rows or columns of a panel. The instructions can also read operands
       whose rows lie across the depth, if each warpgroup has whole panels. 0 if the instructions
@@ -185,7 +186,8 @@ def Ark_GpuAttr : Ark_Attr<"Gpu", "gpu"> {
       code use these names.
     - `fp8`: instructions convert 8-bit floats.
     - `mma`: matrix instructions.
-    - `matrix_tiles`: tiles for the instructions of `mma` that read operands from shared memory.
+    - `matrix_tiles`: tiles for the instructions of `mma` that read operands from shared memory; if
+      there are none, for those that read registers.
     - `links`: rates of links between GPUs. Without it, predictions use the links of an H200.
 
     Constraints:

@@ -40,6 +40,8 @@ Value GpuInstructions::createLoadFence(OpBuilder &builder, Location loc,
   return createEmptyAssembly(builder, loc, number, /*fencesLoads=*/true);
 }
 
+void GpuInstructions::keepOrder(OpBuilder &, Location) const {}
+
 Value GpuInstructions::createExp2(OpBuilder &builder, Location loc,
                                   Value exponent) const {
   return LLVM::Exp2Op::create(builder, loc, exponent);

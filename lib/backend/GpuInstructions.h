@@ -27,6 +27,10 @@ public:
   virtual Value createLoadFence(OpBuilder &builder, Location loc,
                                 Value number) const;
 
+  /// Keeps the order of the instructions before and after this point. By
+  /// default, code generators choose the order.
+  virtual void keepOrder(OpBuilder &builder, Location loc) const;
+
   /// Returns 2^exponent of an f32 with some 20 correct bits or more. Results
   /// below the smallest normal number may be zero. By default, LLVM's
   /// intrinsic.

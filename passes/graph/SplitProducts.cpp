@@ -206,7 +206,9 @@ struct SplitProductsPass : ark::impl::SplitProductsPassBase<SplitProductsPass> {
     if (parts > 0)
       return getDepth(op) % parts == 0 ? parts : 1;
     TargetAttr target = findTarget(op);
-    if (!target || getStageDepth(target) == 0)
+    // Only tiles of instructions that read shared memory have measured times.
+    if (!target || getStageDepth(target) == 0 ||
+        !target.getGpu().findSharedMemoryMma())
       return 1;
     ProductSizes sizes = getProductSizes(op, getTensorType(op).getShape());
     bool isAlongDepth = !op.getTransposeInput() && op.getTransposeOther();

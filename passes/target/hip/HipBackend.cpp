@@ -60,6 +60,8 @@ public:
   Value createLoadFence(OpBuilder &builder, Location loc,
                         Value number) const override;
 
+  void keepOrder(OpBuilder &builder, Location loc) const override;
+
   bool isMachineDialect(const Dialect &dialect) const override {
     return isa<ROCDL::ROCDLDialect>(dialect);
   }
@@ -155,6 +157,11 @@ Value HipBackend::createLoadFence(OpBuilder &builder, Location loc,
                                   Value number) const {
   return createAssembly(builder, loc, number.getType(), number, "",
                         "=v,0,~{memory}");
+}
+
+void HipBackend::keepOrder(OpBuilder &builder, Location loc) const {
+  // Instructions of no kind may cross.
+  ROCDL::SchedBarrier::create(builder, loc, /*mask=*/0);
 }
 
 void ark::registerHipBackend() {

@@ -2,6 +2,7 @@
 
 #include "passes/target/hip/HipLowering.h"
 
+#include "passes/target/matmul/Passes.h"
 #include "passes/target/module/GpuLowering.h"
 #include "passes/target/module/Passes.h"
 #include "passes/target/simt/Passes.h"
@@ -16,7 +17,12 @@ using namespace mlir;
 void ark::buildHipLowering(OpPassManager &pm, StringRef arch, int64_t threads,
                            int64_t warpSize) {
   pm.addPass(createAllocateVoteSlotsPass());
-  addGpuLowering(pm, {threads, warpSize, /*library=*/false});
+  auto addVendorPasses = [threads](OpPassManager &pm) {
+    pm.addPass(createUseTensorCoresPass({threads}));
+  };
+  addGpuLowering(pm, {threads, warpSize, /*library=*/false,
+                      /*roundsToBF16=*/false, /*hasFp8Conversions=*/false,
+                      addVendorPasses});
   OpPassManager &gpuModule = pm.nest<gpu::GPUModuleOp>();
   // Runs first, because GPUToROCDL replaces functions that have an instruction
   // by calls of AMD's device library.

@@ -41,6 +41,14 @@ def UseTensorCoresPass : Pass<"ark-use-tensor-cores", "::mlir::ModuleOp"> {
     of one matrix, with a pitch that is a multiple of 16 bytes. The accumulators are finally stored
     to the memory of the stages, which replaces the temporary of the product.
 
+    On a GPU without asynchronous copies (AMD), all warps of a CTA multiply a tile of more rows than
+    two instructions take. Threads load a stage of 32 or 64 elements of K from global memory to
+    registers, 16 bytes at a time, and store it to one of two stages in shared memory, while the
+    warps multiply the other one. Loads run two stages ahead. A row of a stage has 64 or 128 bytes,
+    and the place of its 16-byte chunks depends on the row, so that neither loads nor stores of
+    eight threads meet in a bank. If only elementwise ops read the product, threads apply them to
+    the accumulators, and the product needs no temporary.
+
     Operands of f32 become bf16: threads load a stage, split each element into three bf16 terms, whose
     sum is the element, and store the terms to one of two stages, while warpgroups multiply the terms in
     the other stage. Of the nine products of terms, the six largest are added, with an error as in f32.
@@ -79,6 +87,7 @@ def UseTensorCoresPass : Pass<"ark-use-tensor-cores", "::mlir::ModuleOp"> {
     "::mlir::gpu::GPUDialect",
     "::mlir::LLVM::LLVMDialect",
     "::mlir::NVVM::NVVMDialect",
+    "::mlir::ROCDL::ROCDLDialect",
     "::mlir::memref::MemRefDialect",
     "::mlir::scf::SCFDialect",
     "::mlir::vector::VectorDialect",

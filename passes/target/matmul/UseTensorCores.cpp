@@ -3,7 +3,9 @@
 #include "lib/support/DimIndices.h"
 #include "passes/target/matmul/MmaLoops.h"
 #include "passes/target/matmul/Passes.h"
+#include "passes/target/matmul/ProductLifetime.h"
 #include "passes/target/matmul/ResultConversions.h"
+#include "passes/target/matmul/StoredLoops.h"
 #include "passes/target/matrix_units/MatrixInstruction.h"
 #include "passes/target/memory_access/SharedMemory.h"
 #include "passes/target/support/Aliasing.h"
@@ -18,9 +20,9 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/IR/Matchers.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace mlir::ark {
@@ -229,74 +231,38 @@ static void replaceDirectly(const ProductGroup &group, int64_t threads) {
 }
 
 //===----------------------------------------------------------------------===//
-// Warpgroups
+// Stages that threads store
 //===----------------------------------------------------------------------===//
 
-static bool isZeroFill(linalg::LinalgOp op) {
-  auto generic = dyn_cast<linalg::GenericOp>(op.getOperation());
-  std::optional<Value> value =
-      generic ? linalg::isaFillOpInterface(generic) : std::nullopt;
-  return value && matchPattern(*value, m_AnyZeroFloat());
-}
-
-namespace {
-/// The uses of a temporary while it holds one product.
-struct Lifetime {
-  memref::AllocaOp temporary;
-  /// The fill that zeroes the temporary.
-  linalg::LinalgOp fill;
-  /// The ops that use the temporary after the product and before the next fill.
-  SmallVector<Operation *> users;
-};
-} // namespace
-
-/// Returns nothing unless `product` is added to a zeroed temporary, which the
-/// accumulators can then replace.
-static std::optional<Lifetime> findLifetime(const MatmulTile &product) {
-  auto temporary = product.out.getDefiningOp<memref::AllocaOp>();
-  if (!temporary)
-    return std::nullopt;
-  SmallVector<Operation *> users(temporary->user_begin(),
-                                 temporary->user_end());
-  if (!llvm::all_of(users, [&](Operation *user) {
-        return isa<linalg::LinalgOp>(user) &&
-               user->getBlock() == product.op->getBlock();
-      }))
-    return std::nullopt;
-  llvm::sort(users, [](Operation *a, Operation *b) {
-    return a != b && a->isBeforeInBlock(b);
-  });
-  users.erase(llvm::unique(users), users.end());
-  auto clears = [](Operation *user) {
-    return isZeroFill(cast<linalg::LinalgOp>(user));
-  };
+/// Replaces a product and its epilogue by loops with stages that threads store,
+/// if the loops fit into `room` bytes of shared memory. Without an epilogue,
+/// the product is added to its result in memory. Updates `room`.
+static bool replaceStored(const MatmulTile &product,
+                          ArrayRef<MmaAttr> instructions, int64_t threads,
+                          int64_t &room) {
   linalg::LinalgOp op = product.op;
-  auto *user = llvm::find(users, op.getOperation());
-  if (!clears(users.front()) || !clears(*std::prev(user)))
-    return std::nullopt;
-  Lifetime lifetime{temporary, cast<linalg::LinalgOp>(*std::prev(user)), {}};
-  auto *end = std::find_if(user, users.end(), clears);
-  lifetime.users.assign(std::next(user), end);
-  return lifetime;
+  std::optional<ProductEpilogue> epilogue = ProductEpilogue::match(product);
+  int64_t replaced = epilogue ? epilogue->getReplacedBytes() : 0;
+  auto shape =
+      StoredShape::choose(product, instructions, threads, room + replaced);
+  if (!shape)
+    return false;
+  room += replaced - shape->getBytes();
+  ImplicitLocOpBuilder builder(op.getLoc(), op);
+  if (!epilogue) {
+    createStoredLoops(builder, product, *shape, /*epilogue=*/nullptr);
+    op->erase();
+    return true;
+  }
+  builder.setInsertionPoint(epilogue->getLast());
+  createStoredLoops(builder, product, *shape, &*epilogue);
+  epilogue->erase();
+  return true;
 }
 
-/// Returns the bytes of temporaries that hold only products of a group.
-static int64_t getReplacedBytes(const ProductGroup &group) {
-  llvm::SmallDenseMap<Operation *, llvm::SmallPtrSet<Operation *, 8>> users;
-  for (const MatmulTile &product : group.products)
-    if (std::optional<Lifetime> lifetime = findLifetime(product)) {
-      auto &known = users[lifetime->temporary];
-      known.insert_range(lifetime->users);
-      known.insert(lifetime->fill);
-      known.insert(linalg::LinalgOp(product.op));
-    }
-  int64_t bytes = 0;
-  for (auto &[temporary, known] : users)
-    if (llvm::all_of(temporary->getUsers(),
-                     [&](Operation *user) { return known.contains(user); }))
-      bytes += getSharedBytes(cast<memref::AllocaOp>(temporary));
-  return bytes;
-}
+//===----------------------------------------------------------------------===//
+// Warpgroups
+//===----------------------------------------------------------------------===//
 
 /// Returns the conversions of results of a group that their readers can repeat
 /// once accumulators of every product exist at the same time.
@@ -364,6 +330,7 @@ struct UseTensorCoresPass
 
 private:
   void run(func::FuncOp body, Block &block);
+  void replaceStoredProducts(Block &block, MmaAttr mma, int64_t &room);
   int64_t getSpareBytes();
 };
 } // namespace
@@ -384,9 +351,24 @@ static bool haveTensorMaps(ModuleOp module) {
          (*kernels.begin()).getTasks().size() <= kMaxTasksWithMaps;
 }
 
+static TargetAttr getTarget(ModuleOp module) {
+  return module->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr);
+}
+
+void UseTensorCoresPass::replaceStoredProducts(Block &block, MmaAttr mma,
+                                               int64_t &room) {
+  SmallVector<MatmulTile> products;
+  for (auto op : block.getOps<linalg::LinalgOp>())
+    if (std::optional<MatmulTile> product = MatmulTile::match(op, mma))
+      products.push_back(*product);
+  for (const MatmulTile &product : products)
+    if (replaceStored(product, getTarget(getOperation()).getGpu().getMma(),
+                      threads, room))
+      ++numProducts;
+}
+
 void UseTensorCoresPass::run(func::FuncOp body, Block &block) {
-  auto target =
-      getOperation()->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr);
+  TargetAttr target = getTarget(getOperation());
   MmaAttr mma = findRegisterMma(getOperation());
   if (!mma)
     return;
@@ -399,8 +381,10 @@ void UseTensorCoresPass::run(func::FuncOp body, Block &block) {
               canUseMaps ? whereMaps : TensorMapUse::Never,
               target.getSharedMemory()};
   int64_t room = getSharedRoom(body, units.memory), spare = getSpareBytes();
+  if (!canStage)
+    replaceStoredProducts(block, mma, room);
   for (const ProductGroup &group : findGroups(block, units)) {
-    int64_t replaced = getReplacedBytes(group);
+    int64_t replaced = getReplacedBytes(group.products);
     SmallVector<ResultConversion> conversions = findConversions(group);
     for (const ResultConversion &conversion : conversions)
       replaced += getSharedBytes(conversion.temporary);

@@ -243,8 +243,8 @@ public:
                               ValueRange accumulators,
                               Transposition transposed) const override {
     bool isF16 = element.isF16();
-    // Operands of f16 are vectors of f16, and those of bf16 vectors of i16.
-    Type operand = isF16 ? element : builder.getI16Type();
+    // Operands of bf16 are vectors of i16, except in the deeper instructions.
+    Type operand = isF16 || isDeep() ? element : builder.getI16Type();
     auto join = [&](ValueRange words) -> Value {
       auto type = VectorType::get({static_cast<int64_t>(words.size())},
                                   builder.getI32Type());
@@ -264,15 +264,32 @@ public:
     Value none = LLVM::ConstantOp::create(builder, builder.getI32Type(),
                                           builder.getI32IntegerAttr(0));
     SmallVector<Value> operands = {a, b, accumulator, none, none, none};
-    Value made =
-        isF16 ? ROCDL::mfma_f32_16x16x16f16::create(builder, type, operands)
-                    .getRes()
-              : ROCDL::mfma_f32_16x16x16bf16_1k::create(builder, type, operands)
-                    .getRes();
+    Value made = create(builder, isF16, type, operands);
     SmallVector<Value> results;
     for (size_t i = 0; i < accumulators.size(); ++i)
       results.push_back(vector::ExtractOp::create(builder, made, i));
     return results;
+  }
+
+private:
+  /// Returns true for the instructions of gfx950 with twice the depth.
+  bool isDeep() const { return getLhs().getNumElements() == 8; }
+
+  /// Creates the instruction of this shape.
+  Value create(ImplicitLocOpBuilder &builder, bool isF16, Type type,
+               ValueRange operands) const {
+    auto select = [&](auto f16, auto bf16) -> Value {
+      return isF16 ? decltype(f16)::create(builder, type, operands).getRes()
+                   : decltype(bf16)::create(builder, type, operands).getRes();
+    };
+    using namespace ROCDL;
+    if (getRows() == 32)
+      return isDeep()
+                 ? select(mfma_f32_32x32x16_f16(), mfma_f32_32x32x16_bf16())
+                 : select(mfma_f32_32x32x8f16(), mfma_f32_32x32x8bf16_1k());
+    return isDeep()
+               ? select(mfma_f32_16x16x32_f16(), mfma_f32_16x16x32_bf16())
+               : select(mfma_f32_16x16x16f16(), mfma_f32_16x16x16bf16_1k());
   }
 };
 } // namespace

@@ -24,7 +24,8 @@ inline constexpr int64_t kMaxTableBytes = 65536;
 int64_t getSharedBytes(memref::AllocaOp temporary);
 
 /// Returns the shared memory of an SM of `memory` bytes that remains for a body
-/// beside the largest tables and the body's temporaries.
+/// beside tables and the body's temporaries. If the memory has more than
+/// `kMaxTableBytes`, the largest tables fit.
 int64_t getSharedRoom(func::FuncOp body, int64_t memory);
 
 /// Returns the global for dynamic shared memory, in the address space of shared

@@ -97,7 +97,9 @@ static bool canWarpsRead(MatmulOp op) {
 /// other dimension is contiguous, and both operands come directly from memory.
 bool TileSelector::hasWholeOperands(MatmulOp op, MatrixTilesAttr tiles) const {
   RankedTensorType lhs = tensorType(op.getLhs());
-  bool isStaged = hasSplitElements(op) ||
+  // Threads that store the stages store them as they are.
+  bool canSplit = static_cast<bool>(target.getGpu().findSharedMemoryMma());
+  bool isStaged = (hasSplitElements(op) && canSplit) ||
                   (hasMatrixUnits(lhs.getElementType(), kMinMatrixRows) &&
                    lhs.getElementTypeBitWidth() == 16);
   return isStaged &&
@@ -116,7 +118,8 @@ bool TileSelector::mayHaveListedTile(MatmulOp op) const {
 std::optional<ProductSizes> TileSelector::getListedSizes(GroupOp group) const {
   auto matmul = dyn_cast_if_present<MatmulOp>(
       static_cast<Operation *>(getTileAnchor(group)));
-  if (!matmul || matmulM > 0 || matmulN > 0 || !mayHaveListedTile(matmul))
+  if (!matmul || matmulM > 0 || matmulN > 0 || !hasRoomForTile(group) ||
+      !mayHaveListedTile(matmul))
     return std::nullopt;
   return getProductSizes(matmul, getDomain(group));
 }

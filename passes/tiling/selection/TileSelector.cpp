@@ -99,11 +99,28 @@ Tile TileSelector::selectRows(GroupOp group, ArrayRef<int64_t> domain) const {
   return tile;
 }
 
+/// Returns false if the accumulators of a listed tile stay in registers, while
+/// the group has ops that need a temporary: the shared memory may have no room
+/// for it.
+bool TileSelector::hasRoomForTile(GroupOp group) const {
+  if (isCPU() || target.getGpu().findSharedMemoryMma())
+    return true;
+  int64_t anchors = 0;
+  return llvm::all_of(group.getBody().getOps(), [&](Operation &op) {
+    if (isa<AnchorOpInterface>(op))
+      return ++anchors == 1;
+    return isa<ElementwiseOpInterface>(op) ||
+           op.hasTrait<OpTrait::IsTerminator>();
+  });
+}
+
 Tile TileSelector::select(GroupOp group) const {
   Operation *anchor = getTileAnchor(group);
   ArrayRef<int64_t> domain = getDomain(group);
   if (auto matmul = dyn_cast_if_present<MatmulOp>(anchor)) {
-    std::optional<Tile> tile = findMatrixTile(matmul, domain);
+    std::optional<Tile> tile;
+    if (hasRoomForTile(group))
+      tile = findMatrixTile(matmul, domain);
     bool isFixed = matmulM > 0 || matmulN > 0;
     return tile && !isFixed ? *tile : selectMatmul(matmul, domain);
   }

@@ -42,6 +42,7 @@ private:
   int64_t selectMatrixColumns(int64_t batches, int64_t columns) const;
   int64_t selectDotColumns(int64_t batches, int64_t columns) const;
   bool hasWholeOperands(MatmulOp op, MatrixTilesAttr tiles) const;
+  bool hasRoomForTile(GroupOp group) const;
   bool mayHaveListedTile(MatmulOp op) const;
   std::optional<Tile> findMatrixTile(MatmulOp op,
                                      ArrayRef<int64_t> domain) const;

@@ -1,4 +1,4 @@
-"""Fixtures for kernels for NVIDIA GPUs, which run thread by thread on the host."""
+"""Fixtures for kernels for GPUs, which run thread by thread on the host."""
 
 from __future__ import annotations
 

@@ -1,10 +1,9 @@
-"""Programs compile to code objects on a machine without an AMD GPU. No test checks their results,
-since no AMD GPU was available."""
+"""Programs compile to code objects on a machine without an AMD GPU. Tests in ``emulation`` check
+results of the kernels, but not of the machine code, since no AMD GPU was available."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -92,19 +91,24 @@ def test_every_op(case: Any, dtype: DType) -> None:
     compile_to("hip:gfx942", build(case, dtype))
 
 
+@pytest.mark.parametrize("arch", ["gfx90a", "gfx942", "gfx950"])
 @pytest.mark.parametrize(
-    "make",
+    ("shape", "dtype", "transposed"),
     [
-        lambda: matmul(1, 2048, 2048, ark.bf16),
-        lambda: matmul(8, 8192, 2048, ark.bf16),
-        lambda: matmul(1024, 1024, 1024, ark.fp32),
-        lambda: matmul(256, 256, 512, ark.fp16, transposed=False),
+        ((1, 2048, 2048), ark.bf16, True),
+        ((8, 8192, 2048), ark.bf16, True),
+        ((4096, 4096, 4096), ark.bf16, True),
+        ((1000, 1001, 512), ark.fp16, True),
+        ((1024, 1024, 1024), ark.fp32, True),
+        ((256, 256, 512), ark.fp16, False),
     ],
-    ids=["row", "few-rows", "fp32", "untransposed"],
+    ids=["row", "few-rows", "large", "odd", "fp32", "untransposed"],
 )
-def test_products_are_sums_of_products(make: Callable[[], ark.Program]) -> None:
-    """Products use no matrix instructions."""
-    image = compile_to("hip:gfx942", make())
+def test_products_keep_their_accumulators_in_registers(
+    shape: tuple[int, int, int], dtype: DType, transposed: bool, arch: str
+) -> None:
+    """tests/python/hip_matrix_product.py lists the instructions of a product."""
+    image = compile_to(f"hip:{arch}", matmul(*shape, dtype, transposed))
     assert read_resources(image)["spill_bytes"] == 0
 
 

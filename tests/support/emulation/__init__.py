@@ -1,30 +1,35 @@
-"""Programs for NVIDIA GPUs, run on the host, thread by thread.
+"""Programs for NVIDIA and AMD GPUs, run on the host, thread by thread.
 
 Results equal those of the kernel's code on a GPU, except for the order in which tensor cores add
 and for the error of approximate instructions. Memory is as weak as PTX allows, in the ways that
 docs/reliability.md lists. A seed determines the order of threads and stores. Time is not modelled.
-The emulator needs clang++-22 and llvm-dis-22, as the build of ark does.
+The emulator needs clang++-22 and llvm-dis-22, as the build of ark does, and for AMD GPUs opt-22 and
+mlir-translate-22.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 from ark_mlir.compiler import compile as compile_program
 from ark_mlir.runtime import Driver, Executable, World
 from ark_mlir.runtime.cuda.api import CudaApi
 from ark_mlir.runtime.cuda.world import CudaWorldDriver
 from ark_mlir.runtime.gpu.driver import GpuDriver
-from ark_mlir.targets import resolve
+from ark_mlir.runtime.hip.api import HipApi
+from ark_mlir.targets import hip, resolve
 from ark_mlir.targets.cuda import use_toolchain
 
+from .amd import HipToolchain
 from .gpus import emulated_gpus
 from .host_code import build_library, load_library, missing_tools
 from .kernels import Outcome, TextKernel
 from .lower import Site
-from .machine import Behaviour, EmulatedCuda, Shape
+from .machine import Behaviour, EmulatedCuda, EmulatedHip, Shape
 from .toolchain import HostToolchain
 
 if TYPE_CHECKING:
@@ -46,6 +51,21 @@ __all__ = [
 ]
 
 
+@contextmanager
+def _emulated_code(
+    backend: str, library: Path, folder: Path, races: bool
+) -> Generator[HostToolchain | HipToolchain]:
+    """Compiles kernels to host code in a block."""
+    if backend == "hip":
+        amd = HipToolchain(library, folder, races)
+        with mock.patch.object(type(hip.make_backend()), "emit", amd.emit):
+            yield amd
+        return
+    toolchain = HostToolchain(library, folder, races)
+    with use_toolchain(toolchain):
+        yield toolchain
+
+
 class Emulation:
     """A program that runs as on a GPU, or programs of several ranks.
 
@@ -53,7 +73,7 @@ class Emulation:
         program: the program to compile, or a list with the program of each rank.
         library: the result of :func:`build_library`.
         folder: for files of the host's compiler.
-        arch: sm_80, sm_90a or sm_100a.
+        arch: sm_80, sm_90a or sm_100a, or gfx90a, gfx942 or gfx950 with one GPU.
         sms: the number of SMs, for each rank.
         warps: the number of warps of a CTA; by default that of the architecture.
         seed: determines the order in which threads run and stores become visible.
@@ -81,13 +101,13 @@ class Emulation:
         devices: int = 1,
         **options: Any,
     ) -> None:
-        known = resolve(f"cuda:{arch}")
+        backend = "hip" if arch.startswith("gfx") else "cuda"
+        known = resolve(f"{backend}:{arch}")
         ranks = len(program) if isinstance(program, Sequence) else 1
         # Ranks that share a GPU share its SMs.
         self._sms = sms * ranks // devices
-        target = replace(known, sms=self._sms, warps=warps or known.warps)
-        toolchain = HostToolchain(library, folder, races)
-        with use_toolchain(toolchain):
+        self._target = target = replace(known, sms=self._sms, warps=warps or known.warps)
+        with _emulated_code(backend, library, folder, races) as toolchain:
             compiled = compile_program(
                 program, target, cache=False, devices=range(devices), **options
             )
@@ -102,13 +122,18 @@ class Emulation:
         """Loads the program again, on new GPUs, with some instructions mutated."""
         behaviour = Behaviour(seed, mutations or {})
         self.executed = behaviour.executed
-        self._cuda = EmulatedCuda(
-            self._library, self._arch, self._sms, self.sites, behaviour, self._devices
-        )
+        options = self.sites, behaviour, self._devices
+        backend = self._target.backend
+        if backend == "hip":
+            self._cuda = EmulatedHip(self._library, self._target, *options)
+        else:
+            self._cuda = EmulatedCuda(self._library, self._arch, self._sms, *options)
         kind = World if self.bundle.manifest.ranks > 1 else Executable
-        self.executable: Any = kind(self.bundle, {"cuda": self._make_driver})
+        self.executable: Any = kind(self.bundle, {backend: self._make_driver})
 
     def _make_driver(self) -> Driver:
+        if self._target.backend == "hip":
+            return GpuDriver(HipApi(self._cuda))
         apis = [CudaApi(self._cuda, ordinal) for ordinal in range(self._devices)]
         return GpuDriver(apis[0]) if len(apis) == 1 else CudaWorldDriver(apis)
 

@@ -20,11 +20,11 @@ void simt::openBarrier(Cta &cta) {
 
 uint32_t simt::getBarrierTime() { return currentCta().barrierTime; }
 uint32_t simt::getWarpTime() {
-  return currentCta().warpTimes[currentCta().current / kWarpSize];
+  return currentCta().warpTimes[currentCta().current / getWarpSize()];
 }
 
 uint32_t simt::getConvergenceTime() {
-  return currentCta().convergenceTimes[currentCta().current / kWarpSize];
+  return currentCta().convergenceTimes[currentCta().current / getWarpSize()];
 }
 
 bool simt::syncCta(bool predicate) {
@@ -47,36 +47,37 @@ static bool arrive(Convergence &point, int index, Slot *args, Slot *results,
   return ++point.arrived == wanted;
 }
 
-void simt::convergeWarp(uint32_t mask, const char *name, Slot *args,
+void simt::convergeWarp(uint64_t mask, const char *name, Slot *args,
                         Slot *results, const Work &work) {
   Cta &cta = currentCta();
-  int inWarp = cta.current % kWarpSize, first = cta.current - inWarp;
-  Convergence &warp = cta.warps[cta.current / kWarpSize];
+  int inWarp = cta.current % getWarpSize(), first = cta.current - inWarp;
+  Convergence &warp = cta.warps[cta.current / getWarpSize()];
   if (!(mask >> inWarp & 1))
-    fail("%s with mask %#x, which this thread is not part of", name, mask);
+    fail("%s with mask %#llx, which this thread is not part of", name,
+         (unsigned long long)mask);
   if (warp.arrived == 0) {
     warp.name = name;
     warp.mask = mask;
   } else if (warp.name != name || warp.mask != mask) {
-    fail("%s of %#x, while others of its warp are at %s of %#x", name, mask,
-         warp.name, warp.mask);
+    fail("%s of %#llx, while others of its warp are at %s of %#llx", name,
+         (unsigned long long)mask, warp.name, (unsigned long long)warp.mask);
   }
-  int wanted = __builtin_popcount(mask);
+  int wanted = __builtin_popcountll(mask);
   if (!arrive(warp, inWarp, args, results, wanted, State::InWarp)) {
     suspend();
     return;
   }
   work(warp.args.data(), warp.results.data());
   warp.arrived = 0;
-  cta.convergenceTimes[cta.current / kWarpSize] = tick();
-  for (int other = 0; other < kWarpSize; ++other)
+  cta.convergenceTimes[cta.current / getWarpSize()] = tick();
+  for (int other = 0; other < getWarpSize(); ++other)
     if (mask >> other & 1)
       cta.threads[first + other].state = State::Ready;
 }
 
-void simt::syncWarp(uint32_t mask, const char *name) {
+void simt::syncWarp(uint64_t mask, const char *name) {
   Cta &cta = currentCta();
-  uint32_t &time = cta.warpTimes[cta.current / kWarpSize];
+  uint32_t &time = cta.warpTimes[cta.current / getWarpSize()];
   convergeWarp(mask, name, nullptr, nullptr,
                [&time](Slot *const *, Slot *const *) { time = tick(); });
 }
@@ -108,12 +109,12 @@ void simt::convergeWarpgroup(const char *name, Slot *args, Slot *results,
 
 std::string simt::describeThreads(const Cta &cta) {
   std::string text;
-  for (size_t i = 0; i < cta.threads.size(); i += kWarpSize) {
+  for (size_t i = 0; i < cta.threads.size(); i += getWarpSize()) {
     int counts[5] = {};
-    for (size_t j = i; j < std::min(i + kWarpSize, cta.threads.size()); ++j)
+    for (size_t j = i; j < std::min(i + getWarpSize(), cta.threads.size()); ++j)
       ++counts[(int)cta.threads[j].state];
-    const Convergence &warp = cta.warps[i / kWarpSize];
-    text += "\n  warp " + std::to_string(i / kWarpSize) + ": " +
+    const Convergence &warp = cta.warps[i / getWarpSize()];
+    text += "\n  warp " + std::to_string(i / getWarpSize()) + ": " +
             std::to_string(counts[(int)State::AtBarrier]) + " at a barrier, " +
             std::to_string(counts[(int)State::InWarp]) + " at " +
             (counts[(int)State::InWarp] ? warp.name : "nothing") + ", ";

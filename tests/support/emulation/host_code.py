@@ -14,7 +14,7 @@ from typing import Any
 
 from .lower import Lowered
 
-TOOLS = ("clang++-22", "llvm-dis-22")
+TOOLS = ("clang++-22", "llvm-dis-22", "opt-22", "mlir-translate-22")
 _HERE = Path(__file__).parent
 _COMPILER = ["clang++-22", "-fPIC"]
 
@@ -60,7 +60,7 @@ def load_library(path: Path) -> Any:
         (
             "simt_launch",
             small,
-            [pointer, small, small, number, ctypes.c_uint64, pointer, pointer],
+            [pointer, small, small, small, number, ctypes.c_uint64, pointer, pointer],
         ),
     ):
         function = getattr(library, name)

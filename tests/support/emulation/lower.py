@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from ark_mlir.targets.cuda_lines import SourceLine
@@ -62,7 +62,8 @@ _EXIT = re.compile(
 )
 _RETURN = re.compile(r"\s*ret void\b")
 _BODY = re.compile(r"define .*@body_\w+\(")
-_SLOT = "[16 x i8]"
+_SLOT_BYTES = 16
+_SLOT = f"[{_SLOT_BYTES} x i8]"
 _DECLARATIONS = """
 @simt_shared_bytes = external global i64
 declare void @simt_enter(i32)
@@ -327,6 +328,16 @@ def _strong(found: re.Match[str]) -> tuple[str, tuple[int, ...], str, str]:
     return name, (_ORDERS[order], _SCOPES[scope], size, int(found["count"] or 1)), order, scope
 
 
+def _slots_of(kind: str) -> int:
+    return -(-size_of(kind) // _SLOT_BYTES)
+
+
+def _first_slots(kinds: Iterable[str]) -> list[int]:
+    """Returns the first slot of each value; wide vectors take several slots."""
+    counts = [_slots_of(kind) for kind in kinds]
+    return [sum(counts[:index]) for index in range(len(counts))]
+
+
 def _wrapper(
     symbol: str, name: str, numbers: tuple[int, ...], result: str, types: list[str]
 ) -> str:
@@ -335,17 +346,18 @@ def _wrapper(
     lines = [
         f"define internal {result} {symbol}({parameters}) noinline {{",
         "  call void @simt_enter(i32 %site)",
-        f"  %args = alloca [{len(numbers) + len(types) + 1} x {_SLOT}], align 16",
-        f"  %results = alloca [{max(len(fields), 1)} x {_SLOT}], align 16",
+        f"  %args = alloca [{len(numbers) + sum(map(_slots_of, types)) + 1} x {_SLOT}], align 16",
+        f"  %results = alloca [{sum(map(_slots_of, fields)) + 1} x {_SLOT}], align 16",
     ]
     values = [("i32", str(number)) for number in numbers]
     values += [(kind, f"%a{index}") for index, kind in enumerate(types)]
-    for index, (kind, value) in enumerate(values):
-        lines.append(f"  %p{index} = getelementptr {_SLOT}, ptr %args, i64 {index}")
+    slots = _first_slots(kind for kind, _ in values)
+    for index, (slot, (kind, value)) in enumerate(zip(slots, values, strict=True)):
+        lines.append(f"  %p{index} = getelementptr {_SLOT}, ptr %args, i64 {slot}")
         lines.append(f"  store {kind} {value}, ptr %p{index}, align 16")
     lines.append(f"  call void @{name}(ptr %args, ptr %results)")
-    for index, kind in enumerate(fields):
-        lines.append(f"  %q{index} = getelementptr {_SLOT}, ptr %results, i64 {index}")
+    for index, (slot, kind) in enumerate(zip(_first_slots(fields), fields, strict=True)):
+        lines.append(f"  %q{index} = getelementptr {_SLOT}, ptr %results, i64 {slot}")
         lines.append(f"  %r{index} = load {kind}, ptr %q{index}, align 16")
     if result.startswith("{"):
         whole = "poison"

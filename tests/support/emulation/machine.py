@@ -9,14 +9,16 @@ import weakref
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ark_mlir.testing.fake_gpu import FakeCuda, Operation
+from ark_mlir.testing.fake_gpu import FakeCuda, FakeHip, Operation
 
+from .amd import WARP_SIZE
 from .lower import Site
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ark_mlir.runtime.cpu.image import Image
+    from ark_mlir.targets import Target
     from ark_mlir.testing.fake_gpu.devices import Device
     from ark_mlir.testing.fake_gpu.memory import Block
 
@@ -28,7 +30,8 @@ _CAPABILITIES = {
 }  # fmt: skip
 # Bytes of shared memory of a CTA: the maximum after an opt-in, and the default limit.
 _SHARED_MEMORY = {
-    "sm_80": 166912, "sm_86": 101376, "sm_89": 101376, "sm_90a": 232448, "sm_100a": 232448
+    "sm_80": 166912, "sm_86": 101376, "sm_89": 101376, "sm_90a": 232448, "sm_100a": 232448,
+    "gfx90a": 65536, "gfx942": 65536, "gfx950": 163840,
 }  # fmt: skip
 _STATIC_LIMIT = 49152
 _OPT_IN_LIMIT = "CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN"
@@ -58,11 +61,13 @@ class Behaviour:
 
 @dataclass(frozen=True)
 class Shape:
-    """The shape of a launch: CTAs, threads per CTA, and bytes of shared memory per CTA."""
+    """The shape of a launch: CTAs, threads per CTA, bytes of shared memory per CTA, and threads
+    per warp."""
 
     ctas: int
     threads: int
     shared_memory: int
+    warp_size: int = 32
 
 
 def address_of(image: Image, name: str) -> int:
@@ -130,6 +135,7 @@ def launch(library: Any, parts: Sequence[Part], behaviour: Behaviour) -> str:
         (_Part * len(launched))(*launched),
         len(launched),
         parts[0].shape.threads,
+        parts[0].shape.warp_size,
         max(part.shape.shared_memory for part in parts),
         behaviour.seed,
         mutations,
@@ -183,7 +189,7 @@ class EmulatedCuda(FakeCuda):
         behaviour: Behaviour,
         devices: int = 1,
     ) -> None:
-        super().__init__(sms=sms, capability=_CAPABILITIES[arch], devices=devices)
+        super().__init__(sms=sms, capability=_CAPABILITIES.get(arch, (0, 0)), devices=devices)
         self._library = library
         self._sites = sites
         self._behaviour = behaviour
@@ -292,3 +298,22 @@ class EmulatedCuda(FakeCuda):
     def _walk(self, parts: Sequence[Part]) -> None:
         failure = launch(self._library, parts, self._behaviour)
         self.failure = self.failure or failure
+
+
+class EmulatedHip(EmulatedCuda, FakeHip):
+    """An AMD GPU that runs kernels of :mod:`emulation.amd`.
+
+    Args:
+        target: the machine, which states the number of CTAs and the shared memory of a CTA.
+        others: the arguments of :class:`EmulatedCuda` without `arch` and `sms`.
+    """
+
+    def __init__(self, library: Any, target: Target, *others: Any) -> None:
+        super().__init__(library, target.arch, target.sms, *others)
+        self._arch = target.arch
+        self._memory_of_cta = target.shared_memory
+
+    def _cuLaunchKernelEx(self, *arguments: Any) -> tuple[int]:
+        lanes, threads = arguments[1], arguments[4]
+        self._shape = Shape(lanes, threads, self._memory_of_cta, WARP_SIZE)
+        return super(EmulatedCuda, self)._cuLaunchKernelEx(*arguments)

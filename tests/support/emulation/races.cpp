@@ -114,7 +114,7 @@ Stamp simt::getStamp() {
 }
 
 static bool isSameWarp(const Stamp &stamp) {
-  return stamp.thread / kWarpSize == getThread() / kWarpSize;
+  return stamp.thread / getWarpSize() == getThread() / getWarpSize();
 }
 
 bool simt::isOrdered(const Stamp &stamp) {
@@ -205,7 +205,7 @@ void simt::checkReadByWarp(const void *at, int64_t bytes, int warp) {
   sharedAccesses[getCta()].check(
       getPlace(at), bytes, [=](const Unit &unit, int64_t byte) {
         if (unit.written.barrierTime == getBarrierTime() &&
-            unit.written.thread / kWarpSize != warp)
+            unit.written.thread / getWarpSize() != warp)
           fail("warp %d reads byte %ld of shared memory, which thread %d "
                "writes, with no barrier between",
                warp, long(byte), unit.written.thread);
@@ -264,7 +264,7 @@ uint32_t simt::getOrderedTime() {
     if (thread == own || !other.first ||
         other.sinceBarrier.barrierTime != getBarrierTime())
       continue;
-    bool isSame = thread / kWarpSize == own / kWarpSize;
+    bool isSame = thread / getWarpSize() == own / getWarpSize();
     if (!isSame)
       time = std::min(time, other.first - 1);
     else if (other.sinceWarp.warpTime == getWarpTime())

@@ -34,7 +34,7 @@ Launch *simt::launch = nullptr;
 
 Cta::Cta(int index, int device, int indexOnDevice, int threads)
     : index(index), device(device), indexOnDevice(indexOnDevice),
-      threads(threads), warps((threads + kWarpSize - 1) / kWarpSize),
+      threads(threads), warps((threads + getWarpSize() - 1) / getWarpSize()),
       warpgroups((threads + kWarpgroupSize - 1) / kWarpgroupSize) {
   warpTimes.resize(warps.size());
   convergenceTimes.resize(warps.size());
@@ -44,7 +44,7 @@ Cta::Cta(int index, int device, int indexOnDevice, int threads)
       point.results.resize(size);
     }
   };
-  prepare(warps, kWarpSize);
+  prepare(warps, getWarpSize());
   prepare(warpgroups, kWarpgroupSize);
   stacks = static_cast<char *>(
       mmap(nullptr, kStackBytes * threads, PROT_READ | PROT_WRITE,
@@ -57,6 +57,7 @@ int simt::getThread() { return currentCta().current; }
 int simt::getCta() { return currentCta().index; }
 int simt::getDevice() { return currentCta().device; }
 int simt::getCtaOfDevice() { return currentCta().indexOnDevice; }
+int simt::getWarpSize() { return launch->warpSize; }
 int simt::getSite() { return currentThread().site; }
 Mutation simt::getMutation() { return currentThread().mutation; }
 int64_t simt::getClock() { return launch->clock; }
@@ -119,7 +120,7 @@ static void runThread() {
 //===----------------------------------------------------------------------===//
 
 static bool isPaused(const Cta &cta, size_t thread) {
-  return cta.pausedRounds > 0 && int(thread / kWarpSize) == cta.pausedWarp;
+  return cta.pausedRounds > 0 && int(thread / getWarpSize()) == cta.pausedWarp;
 }
 
 /// Runs every runnable thread once, except those of a paused warp. Returns true
@@ -243,7 +244,7 @@ static void skewDevices() {
 
 extern "C" {
 /// Runs the kernels of all GPUs concurrently; returns 0, or 1 on failure.
-int simt_launch(const Part *parts, int devices, int threads,
+int simt_launch(const Part *parts, int devices, int threads, int warpSize,
                 int64_t sharedBytes, uint64_t seed, const uint8_t *mutations,
                 uint8_t *executed) {
   Launch own{{parts, parts + devices},
@@ -253,6 +254,7 @@ int simt_launch(const Part *parts, int devices, int threads,
              seed,
              mutations,
              executed,
+             warpSize,
              {},
              false,
              1};

@@ -13,7 +13,9 @@
 
 namespace simt {
 
+/// Threads per warp of NVIDIA's GPUs.
 constexpr int kWarpSize = 32;
+constexpr int kMaxWarpSize = 64;
 constexpr int kWarpgroupSize = 128;
 /// Limit on the CTAs of all GPUs together.
 constexpr int kMaxCtas = 64;
@@ -37,6 +39,9 @@ int getThread();
 int getCta();
 int getDevice();
 int getCtaOfDevice();
+
+/// The threads per warp of the launch.
+int getWarpSize();
 
 /// A random number that depends on the seed and on all draws before.
 uint32_t draw();
@@ -100,10 +105,10 @@ uint32_t getConvergenceTime();
 /// instruction. `work` gets their operands and results, indexed by thread, and
 /// runs once. A thread that reaches another instruction ends the launch.
 using Work = std::function<void(Slot *const *args, Slot *const *results)>;
-void convergeWarp(uint32_t mask, const char *name, Slot *args, Slot *results,
+void convergeWarp(uint64_t mask, const char *name, Slot *args, Slot *results,
                   const Work &work);
 /// Waits for the threads of `mask`, and orders their accesses to memory.
-void syncWarp(uint32_t mask, const char *name);
+void syncWarp(uint64_t mask, const char *name);
 
 /// As above, for the 128 threads of a warpgroup.
 void convergeWarpgroup(const char *name, Slot *args, Slot *results,

@@ -27,7 +27,7 @@ struct Thread {
 /// have reached.
 struct Convergence {
   const char *name = nullptr;
-  uint32_t mask = 0;
+  uint64_t mask = 0;
   int site = 0, arrived = 0;
   std::vector<Slot *> args, results;
 };
@@ -65,6 +65,7 @@ struct Launch {
   uint64_t random;
   const uint8_t *mutations;
   uint8_t *executed;
+  int warpSize;
   std::string failure;
   bool hasProgress = false;
   int64_t clock = 1;

@@ -1,0 +1,405 @@
+//===- StoredLoops.cpp - Products of stages that threads store ------------===//
+
+#include "passes/target/matmul/StoredLoops.h"
+
+#include "passes/target/matmul/StoredStages.h"
+#include "passes/target/matrix_units/MatrixInstruction.h"
+#include "passes/target/memory_access/SharedMemory.h"
+#include "passes/target/memory_access/WideLoad.h"
+#include "passes/target/support/Aliasing.h"
+#include "passes/target/support/Bodies.h"
+#include "passes/target/support/MappedLoop.h"
+
+#include "lib/backend/GpuInstructions.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+using llvm::divideCeil;
+
+/// Upper bounds of a thread's registers for accumulators, and for the chunks of
+/// one stage that it loads.
+static constexpr int64_t kMaxAccumulators = 128;
+static constexpr int64_t kMaxLoadedRegisters = 32;
+/// Candidates for the elements of K of a stage.
+static constexpr int64_t kStageDepths[] = {64, 32};
+
+//===----------------------------------------------------------------------===//
+// Division of the work
+//===----------------------------------------------------------------------===//
+
+int64_t StoredShape::getStageBytes() const {
+  constexpr int64_t kElementBytes = 2;
+  return (getRows() + getColumns()) * stageDepth * kElementBytes;
+}
+
+/// Returns true if threads hold the same elements of K of both operands, whole
+/// chunks can be read, and a thread has one row of each operand.
+static bool isSupported(MmaAttr mma) {
+  if (!mma.readsRegisters() || !mma.hasOperandsOfSameThreads())
+    return false;
+  MatrixFragment lhs(mma.getLhs());
+  int64_t perThread = lhs.getExtentPerThread(1);
+  return lhs.getExtentPerThread(0) == 1 && lhs.getNumBlocks(1) == 1 &&
+         kElementsPerLoad % perThread == 0 && perThread % 2 == 0 &&
+         mma.getM() % 8 == 0 && mma.getN() % 8 == 0;
+}
+
+static bool isInGlobalMemory(Value buffer) {
+  return !getRoot(buffer).getDefiningOp<memref::AllocaOp>();
+}
+
+/// Returns true if registers hold the accumulators and the loaded chunks.
+static bool fitsRegisters(const StoredShape &shape) {
+  constexpr int64_t kRegisterBytes = 4;
+  int64_t accumulators = shape.blocks * shape.units *
+                         MatrixFragment(shape.mma.getAcc()).getNumElements();
+  return accumulators <= kMaxAccumulators &&
+         shape.getStageBytes() / shape.threads / kRegisterBytes <=
+             kMaxLoadedRegisters;
+}
+
+/// Sets the depth of a stage. Returns false if no stages fit into `room` bytes.
+static bool setStages(StoredShape &shape, int64_t depth, int64_t room) {
+  for (int64_t stageDepth : kStageDepths) {
+    shape.stageDepth = stageDepth;
+    shape.numStages = divideCeil(depth, stageDepth);
+    if (shape.numStages >= 2 && shape.getBytes() <= room &&
+        fitsRegisters(shape))
+      return true;
+  }
+  return false;
+}
+
+std::optional<StoredShape> StoredShape::choose(const MatmulTile &product,
+                                               ArrayRef<MmaAttr> instructions,
+                                               int64_t threads, int64_t room) {
+  if (product.isSkinny() || !product.isPlain() || !product.isKMajor() ||
+      !isInGlobalMemory(product.left) || !isInGlobalMemory(product.right))
+    return std::nullopt;
+  std::optional<StoredShape> best;
+  // Fewer elements that do not exist, fewer reads, and larger instructions.
+  auto getCost = [](const StoredShape &shape) {
+    int64_t rows = shape.blocks * shape.mma.getN(),
+            columns = shape.units * shape.mma.getM();
+    return std::tuple(shape.getRows() * shape.getColumns(), rows + columns,
+                      -shape.mma.getM() * shape.mma.getN() * shape.mma.getK());
+  };
+  for (MmaAttr mma : instructions) {
+    if (!isSupported(mma))
+      continue;
+    int64_t warps = threads / mma.getAcc().getNumThreads();
+    int64_t allBlocks = divideCeil(product.rows, mma.getN()),
+            allUnits = divideCeil(product.columns, mma.getM());
+    for (int64_t down = 1; down <= warps; down *= 2) {
+      int64_t across = warps / down;
+      if (warps % down != 0 || down > allBlocks || across > allUnits)
+        continue;
+      StoredShape shape{};
+      shape.mma = mma;
+      shape.threads = threads;
+      shape.down = down;
+      shape.across = across;
+      shape.blocks = divideCeil(allBlocks, down);
+      shape.units = divideCeil(allUnits, across);
+      if (setStages(shape, product.depth, room) &&
+          (!best || getCost(shape) < getCost(*best)))
+        best = shape;
+    }
+  }
+  return best;
+}
+
+//===----------------------------------------------------------------------===//
+// The code of a thread
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Builds the code of one thread. Threads that share a row read neighbouring
+/// chunks of 8 elements along K. If an instruction takes fewer elements of a
+/// thread, the order of K differs from that of the instruction, but A and B use
+/// the same order, so that the sum is unchanged.
+class StoredBuilder {
+public:
+  StoredBuilder(ImplicitLocOpBuilder &builder, const MatmulTile &product,
+                const StoredShape &shape, const ProductEpilogue *epilogue,
+                Value memory, Value thread);
+
+  void build();
+
+private:
+  /// The work of a stage beside the multiplication.
+  struct Work {
+    /// Stores the loaded chunks of the next stage.
+    bool stores;
+    /// Loads the stage after the next one, which begins here; null for none.
+    Value next;
+  };
+
+  Value constant(int64_t number) {
+    return arith::ConstantIndexOp::create(builder, number);
+  }
+  Value add(Value a, int64_t b) {
+    return b == 0 ? a : arith::AddIOp::create(builder, a, constant(b));
+  }
+  void keepOrder() {
+    getGpuInstructions(builder).keepOrder(builder, builder.getLoc());
+  }
+  VectorType getAccumulatorType();
+  void runStage(int64_t stage, Work work);
+  void runStages();
+  SmallVector<Value> readOperand(int64_t stage, Value row, int64_t first,
+                                 int64_t distance, int64_t count);
+  SmallVector<Value> getWords(Value chunk, int64_t step);
+  void multiply(ArrayRef<Value> columns, ArrayRef<Value> rows, int64_t step);
+  void storeAccumulators();
+  void storeElement(Value m, Value n, Value accumulator);
+
+  ImplicitLocOpBuilder &builder;
+  const MatmulTile &product;
+  const StoredShape &shape;
+  const ProductEpilogue *epilogue;
+  std::unique_ptr<MatrixInstruction> instruction;
+  StoredStages stages;
+  /// The first row and column of the warp, and the thread in its warp.
+  Value firstRow, firstColumn, threadOfWarp;
+  /// This thread's first row of each operand, and its first chunk.
+  Value row, column, chunk;
+  /// The chunks of the next stage, and one vector of accumulators per unit and
+  /// block.
+  SmallVector<Value> loaded, accumulators;
+};
+} // namespace
+
+StoredBuilder::StoredBuilder(ImplicitLocOpBuilder &builder,
+                             const MatmulTile &product,
+                             const StoredShape &shape,
+                             const ProductEpilogue *epilogue, Value memory,
+                             Value thread)
+    : builder(builder), product(product), shape(shape), epilogue(epilogue),
+      instruction(MatrixInstruction::create(shape.mma)),
+      stages(builder, product, shape, memory, thread) {
+  auto divide = [&](Value a, int64_t b) -> Value {
+    return arith::DivUIOp::create(builder, a, constant(b));
+  };
+  auto remainder = [&](Value a, int64_t b) -> Value {
+    return arith::RemUIOp::create(builder, a, constant(b));
+  };
+  auto multiplyBy = [&](Value a, int64_t b) -> Value {
+    return arith::MulIOp::create(builder, a, constant(b));
+  };
+  Value warp = divide(thread, shape.getWarpSize());
+  threadOfWarp = remainder(thread, shape.getWarpSize());
+  firstRow =
+      multiplyBy(remainder(warp, shape.down), shape.blocks * shape.mma.getN());
+  firstColumn =
+      multiplyBy(divide(warp, shape.down), shape.units * shape.mma.getM());
+  Location loc = builder.getLoc();
+  MatrixFragment lhs = instruction->getLhs();
+  Value inBlock = lhs.createThreadIndex(builder, loc, threadOfWarp, /*dim=*/0);
+  chunk = lhs.createThreadIndex(builder, loc, threadOfWarp, /*dim=*/1);
+  row = arith::AddIOp::create(builder, firstRow, inBlock);
+  column = arith::AddIOp::create(builder, firstColumn, inBlock);
+}
+
+VectorType StoredBuilder::getAccumulatorType() {
+  return VectorType::get({instruction->getNumAccumulators()},
+                         builder.getF32Type());
+}
+
+//===----------------------------------------------------------------------===//
+// Stages
+//===----------------------------------------------------------------------===//
+
+/// Reads one chunk of each block of an operand.
+SmallVector<Value> StoredBuilder::readOperand(int64_t stage, Value row,
+                                              int64_t first, int64_t distance,
+                                              int64_t count) {
+  SmallVector<Value> chunks;
+  Value inRow = add(chunk, first);
+  for (int64_t i = 0; i < count; ++i)
+    chunks.push_back(stages.read(stage, row, i * distance, inRow));
+  return chunks;
+}
+
+/// Returns the words of a chunk for one instruction.
+SmallVector<Value> StoredBuilder::getWords(Value chunk, int64_t step) {
+  int64_t count = instruction->getLhs().getExtentPerThread(1) / 2;
+  SmallVector<Value> words;
+  for (int64_t i = 0; i < count; ++i)
+    words.push_back(
+        vector::ExtractOp::create(builder, chunk, step * count + i));
+  return words;
+}
+
+/// Multiplies the chunks of all columns by those of all rows.
+void StoredBuilder::multiply(ArrayRef<Value> columns, ArrayRef<Value> rows,
+                             int64_t step) {
+  int64_t size = instruction->getNumAccumulators();
+  Value *accumulator = accumulators.begin();
+  for (Value column : columns)
+    for (Value row : rows) {
+      SmallVector<Value> sums;
+      for (int64_t i = 0; i < size; ++i)
+        sums.push_back(vector::ExtractOp::create(builder, *accumulator, i));
+      sums = instruction->multiply(builder, product.getElementType(),
+                                   getWords(column, step), getWords(row, step),
+                                   sums);
+      *accumulator++ =
+          vector::FromElementsOp::create(builder, getAccumulatorType(), sums);
+    }
+}
+
+/// Multiplies a stage. The barrier ends the stores of this stage, and the reads
+/// of the other one, which the next stage replaces after half of the
+/// instructions. Loads of the stage after that are in flight until the next
+/// call.
+void StoredBuilder::runStage(int64_t stage, Work work) {
+  gpu::BarrierOp::create(builder);
+  int64_t perSlice = instruction->getLhs().getThreadsSharing(/*dim=*/0);
+  int64_t slices = shape.stageDepth / (perSlice * kElementsPerLoad);
+  int64_t steps =
+      kElementsPerLoad / instruction->getLhs().getExtentPerThread(1);
+  SmallVector<SmallVector<Value>> columns, rows;
+  for (int64_t slice = 0; slice < slices; ++slice) {
+    columns.push_back(
+        readOperand(stage,
+                    arith::AddIOp::create(builder, column,
+                                          constant(stages.getFirstColumn())),
+                    slice * perSlice, shape.mma.getM(), shape.units));
+    rows.push_back(readOperand(stage, row, slice * perSlice, shape.mma.getN(),
+                               shape.blocks));
+  }
+  SmallVector<Value> arrived = loaded;
+  if (work.next)
+    loaded = stages.load(work.next);
+  // To save registers, compilers would move the loads down to their use.
+  keepOrder();
+  for (int64_t i = 0; i < slices * steps; ++i) {
+    if (work.stores && i == slices * steps / 2) {
+      keepOrder();
+      stages.store(arrived, 1 - stage);
+    }
+    multiply(columns[i / steps], rows[i / steps], i % steps);
+  }
+  keepOrder();
+}
+
+/// Multiplies all stages, two per iteration, so that addresses are constant.
+/// Loads run two stages ahead.
+void StoredBuilder::runStages() {
+  int64_t depth = shape.stageDepth, last = shape.numStages - 1;
+  stages.store(stages.load(constant(0)), /*stage=*/0);
+  loaded = stages.load(constant(depth));
+  int64_t pairs = (shape.numStages - 2) / 2, done = 2 * pairs;
+  if (pairs > 0) {
+    SmallVector<Value> inits(accumulators);
+    llvm::append_range(inits, loaded);
+    // AMD's scalar units compare numbers of 32 bits, but not of 64 bits.
+    auto number = [&](int64_t k) {
+      return arith::ConstantIntOp::create(builder, k, 32);
+    };
+    auto loop = scf::ForOp::create(builder, number(0), number(done * depth),
+                                   number(2 * depth), inits);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToEnd(loop.getBody());
+    auto take = [&](ValueRange values) {
+      accumulators.assign(values.begin(), values.begin() + accumulators.size());
+      values = values.drop_front(accumulators.size());
+      loaded.assign(values.begin(), values.end());
+    };
+    take(loop.getRegionIterArgs());
+    Value k = arith::IndexCastOp::create(builder, builder.getIndexType(),
+                                         loop.getInductionVar());
+    runStage(0, {/*stores=*/true, add(k, 2 * depth)});
+    runStage(1, {/*stores=*/true, add(k, 3 * depth)});
+    SmallVector<Value> results(accumulators);
+    llvm::append_range(results, loaded);
+    scf::YieldOp::create(builder, results);
+    take(loop.getResults());
+  }
+  for (int64_t i = done; i <= last; ++i)
+    runStage(i % 2, {/*stores=*/i < last,
+                     i + 2 <= last ? constant((i + 2) * depth) : Value()});
+  // The next tile overwrites the stages.
+  gpu::BarrierOp::create(builder);
+}
+
+//===----------------------------------------------------------------------===//
+// Results
+//===----------------------------------------------------------------------===//
+
+void StoredBuilder::storeElement(Value m, Value n, Value accumulator) {
+  if (epilogue)
+    return epilogue->apply(builder, m, n, accumulator);
+  Value old = memref::LoadOp::create(builder, product.out, ValueRange{m, n});
+  memref::StoreOp::create(builder,
+                          arith::AddFOp::create(builder, old, accumulator),
+                          product.out, ValueRange{m, n});
+}
+
+/// Stores the accumulators that belong to elements of the result. Their
+/// fragment has columns of the result as rows.
+void StoredBuilder::storeAccumulators() {
+  MatrixFragment acc = instruction->getAcc();
+  Location loc = builder.getLoc();
+  Value threadColumn = arith::AddIOp::create(
+      builder, firstColumn, acc.createFirst(builder, loc, threadOfWarp, 0));
+  Value threadRow = arith::AddIOp::create(
+      builder, firstRow, acc.createFirst(builder, loc, threadOfWarp, 1));
+  // The operands have the extents of the result, whose temporary disappears.
+  auto isInside = [&](Value index, Value operand, int64_t whole) -> Value {
+    if (cast<MemRefType>(operand.getType()).getDimSize(0) == whole)
+      return Value();
+    return arith::CmpIOp::create(builder, arith::CmpIPredicate::ult, index,
+                                 memref::DimOp::create(builder, operand, 0));
+  };
+  auto ifInside = [&](Value condition, function_ref<void()> build) {
+    if (!condition)
+      return build();
+    auto branch = scf::IfOp::create(builder, condition, /*withElse=*/false);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPoint(branch.thenBlock()->getTerminator());
+    build();
+  };
+  for (size_t index = 0; index < accumulators.size(); ++index) {
+    Value vector = accumulators[index];
+    int64_t unit = index / shape.blocks, block = index % shape.blocks;
+    for (int64_t i = 0; i < instruction->getNumAccumulators(); ++i) {
+      std::pair<int64_t, int64_t> offset = acc.getOffset(i);
+      Value m = add(threadRow, block * shape.mma.getN() + offset.second);
+      Value n = add(threadColumn, unit * shape.mma.getM() + offset.first);
+      ifInside(isInside(m, product.left, shape.getRows()), [&] {
+        ifInside(isInside(n, product.right, shape.getColumns()), [&] {
+          storeElement(m, n, vector::ExtractOp::create(builder, vector, i));
+        });
+      });
+    }
+  }
+}
+
+void StoredBuilder::build() {
+  Value zero = arith::ConstantOp::create(
+      builder, builder.getZeroAttr(getAccumulatorType()));
+  accumulators.assign(shape.units * shape.blocks, zero);
+  runStages();
+  storeAccumulators();
+}
+
+void ark::createStoredLoops(ImplicitLocOpBuilder &builder,
+                            const MatmulTile &product, const StoredShape &shape,
+                            const ProductEpilogue *epilogue) {
+  constexpr int64_t kWordBytes = 4;
+  auto type =
+      MemRefType::get({shape.getBytes() / kWordBytes}, builder.getI32Type());
+  Value memory = createTemporary(builder, type, kSharedAlignment);
+  OpBuilder::InsertionGuard guard(builder);
+  Value thread = createMappedLoop(builder, shape.threads);
+  setFullRegisterPressure(thread.getParentBlock()->getParentOp());
+  StoredBuilder(builder, product, shape, epilogue, memory, thread).build();
+}

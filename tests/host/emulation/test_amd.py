@@ -1,0 +1,134 @@
+"""Kernels for AMD GPUs: the whole kernel runs in the emulator, with waves of 64 threads.
+
+The layouts of matrix instructions in the emulator are those of AMD's documents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from op_cases import CASES, build, make_inputs
+
+import ark_mlir as ark
+
+Check = Callable[..., Any]
+Shape = tuple[int, int, int]
+MFMA = "llvm.amdgcn.mfma.f32"
+
+
+# One case for each kind of loop: elements, reductions, products, attention, look-ups.
+OPS = (
+    "gelu", "pow of integers", "compare", "reduce_extremes", "top_k of 128 elements", "layernorm",
+    "matmul of a ragged batch", "matmul of 40 rows and 80 of 8 bits", "matmul of 17 normed rows",
+    "attention of a cache", "attention of heads with norms", "rope", "indexed_matmul", "bitcast",
+)  # fmt: skip
+
+
+def product(shape: Shape, tile: tuple[int, int] | None, dtype: Any) -> ark.Program:
+    m, n, k = shape
+    with ark.Program("product") as program, ark.planner(tile=tile):
+        x, w = ark.input("x", (m, k), dtype), ark.parameter("w", (n, k), dtype)
+        ark.output("y", ark.matmul(x, w, transpose_other=True))
+    return program
+
+
+def draw(**shapes: Any) -> dict[str, Any]:
+    random = np.random.default_rng(0)
+    return {
+        name: random.standard_normal(shape).astype(dtype.numpy)
+        for name, (shape, dtype) in shapes.items()
+    }
+
+
+@pytest.mark.parametrize("dtype", [ark.bf16, ark.fp16], ids=["bf16", "fp16"])
+@pytest.mark.parametrize("arch", ["gfx90a", "gfx942", "gfx950"])
+def test_a_tile_of_matrix_instructions(arch: str, dtype: Any, check: Check) -> None:
+    m, n, k = shape = (256, 128, 192)
+    emulation = check(
+        product(shape, (128, 128), dtype), draw(x=((m, k), dtype), w=((n, k), dtype)), arch=arch
+    )
+    assert MFMA in emulation.text
+
+
+@pytest.mark.parametrize(
+    ("shape", "tile"),
+    [
+        ((250, 130, 72), (128, 128)),
+        ((200, 203, 328), (128, 128)),
+        ((130, 70, 256), (64, 64)),
+        ((33, 130, 256), None),
+        ((8, 256, 256), None),
+        ((3, 50, 2048), None),
+    ],
+)
+def test_clipped_tiles_and_few_rows(
+    shape: Shape, tile: tuple[int, int] | None, check: Check
+) -> None:
+    """Rows and columns beyond the result, and chunks beyond K."""
+    m, n, k = shape
+    arrays = draw(x=((m, k), ark.bf16), w=((n, k), ark.bf16))
+    assert MFMA in check(product(shape, tile, ark.bf16), arrays, arch="gfx942").text
+
+
+@pytest.mark.parametrize("arch", ["gfx90a", "gfx942", "gfx950"])
+@pytest.mark.parametrize("tile", [(64, 64), (256, 128)])
+def test_small_and_large_tiles(tile: tuple[int, int], arch: str, check: Check) -> None:
+    """The instructions have 16 or 32 rows, and gfx950 has deeper ones."""
+    m, n, k = 2 * tile[0], tile[1], 128
+    arrays = draw(x=((m, k), ark.bf16), w=((n, k), ark.bf16))
+    text = check(product((m, n, k), tile, ark.bf16), arrays, arch=arch).text
+    assert f"{MFMA}.{16 if tile[0] == 64 else 32}x" in text
+    assert ("x32.bf16" in text or "x16.bf16" in text) == (arch == "gfx950")
+
+
+def test_batches_of_products(check: Check) -> None:
+    with ark.Program("batches") as program, ark.planner(tile=(1, 64, 64)):
+        x, w = ark.input("x", (3, 128, 128), ark.fp16), ark.input("w", (3, 96, 128), ark.fp16)
+        ark.output("y", ark.matmul(x, w, transpose_other=True))
+    arrays = draw(x=((3, 128, 128), ark.fp16), w=((3, 96, 128), ark.fp16))
+    assert MFMA in check(program, arrays, arch="gfx942").text
+
+
+def test_an_epilogue_on_accumulators(check: Check) -> None:
+    m, n, k = 256, 256, 128
+    with ark.Program("layer") as program, ark.planner(tile=(128, 128)):
+        x, w = ark.input("x", (m, k), ark.bf16), ark.parameter("w", (n, k), ark.bf16)
+        bias, more = ark.parameter("bias", (n,), ark.bf16), ark.input("more", (m, n), ark.bf16)
+        ark.output("y", ark.gelu(ark.matmul(x, w, transpose_other=True) + bias) + more)
+    arrays = draw(
+        x=((m, k), ark.bf16), w=((n, k), ark.bf16), bias=((n,), ark.bf16), more=((m, n), ark.bf16)
+    )
+    assert MFMA in check(program, arrays, arch="gfx942").text
+
+
+def test_products_that_read_products(check: Check) -> None:
+    """Waves of other CTAs read what a CTA has written: the release waits for the stores."""
+    with ark.Program("chain") as program:
+        x = ark.input("x", (64, 128), ark.bf16)
+        for name in ("v", "w"):
+            weight = ark.parameter(name, (128, 128), ark.bf16)
+            x = ark.relu(ark.matmul(x, weight, transpose_other=True))
+        ark.output("y", x)
+    arrays = draw(x=((64, 128), ark.bf16), v=((128, 128), ark.bf16), w=((128, 128), ark.bf16))
+    assert MFMA in check(program, arrays, arch="gfx942").text
+
+
+@pytest.mark.parametrize("number", range(len(OPS)), ids=OPS)
+def test_op(number: int, check: Check) -> None:
+    """Dtypes and architectures alternate."""
+    case = CASES[OPS[number]]
+    dtype = case.dtypes[number % len(case.dtypes)]
+    arch = ("gfx942", "gfx950", "gfx90a")[number % 3]
+    check(build(case, dtype), make_inputs(case, dtype), arch=arch)
+
+
+def test_the_sum_and_softmax_of_rows(check: Check) -> None:
+    """Reductions of waves: exchanges between lanes, and barriers."""
+    with ark.Program("rows") as program:
+        x = ark.input("x", (5, 300))
+        ark.output("y", ark.softmax(x))
+        ark.output("z", ark.reduce_sum(x, axis=-1))
+    check(program, draw(x=((5, 300), ark.fp32)), arch="gfx942")
