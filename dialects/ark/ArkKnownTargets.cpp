@@ -86,7 +86,7 @@ static constexpr StringLiteral kBlackwell =
   "  shapes = [256, 128, 128, 256, 128, 128], depth = 64, tile = 3000,"        \
   "  stage_row = " STAGE_ROW ">"
 
-// Scopes are those of LLVM.
+// The memory scopes have the names of LLVM's AMDGPU backend.
 #define CDNA                                                                   \
   "#ark.gpu<warp_size = 64, scopes = #ark.scopes<device = \"agent\">,"
 

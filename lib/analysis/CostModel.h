@@ -58,8 +58,9 @@ public:
   /// the rank execute the task at the same time.
   double getWorkItemNs(unsigned task, int64_t begin, int64_t end) const;
   /// Returns the time of vCTAs [begin, end) of a task on one SM, if `sms` SMs
-  /// of the rank execute the task. At most half of the SMs have a larger share
-  /// of the bandwidth each, if there are several ranks.
+  /// of the rank execute the task. With several ranks, an SM gets a larger
+  /// share of the bandwidth only if `sms` is at most half of the rank's SMs
+  /// that the task can occupy.
   double getWorkItemNs(unsigned task, int64_t begin, int64_t end,
                        int64_t sms) const;
   /// Returns the time of all vCTAs of a task, one after the other.

@@ -87,8 +87,8 @@ struct AttentionShape {
   int64_t width = 0;
   /// Stages of keys and values in shared memory; zero without warpgroups.
   int64_t stages = 0;
-  /// Warpgroups that share the keys of a block. Any further warpgroups compute
-  /// the same results again, and do not store them.
+  /// Number of warpgroups that share the keys of a block. Surplus warpgroups
+  /// duplicate the work and store nothing.
   int64_t keyGroups = 1;
 };
 

@@ -235,8 +235,8 @@ Value WarpgroupLoopBuilder::findWholeSteps() {
 
 /// Creates a loop over steps. `carried` are the values of a state, the offset
 /// of the first step's stage, and that of the free stage. Returns the values
-/// after the loop. Without a mask, the keys after the last whole step are one
-/// step, which no other follows.
+/// after the loop. Without a mask, the keys after the last whole step are
+/// the final step.
 SmallVector<Value> WarpgroupLoopBuilder::createSteps(Value begin, Value end,
                                                      ArrayRef<Value> carried) {
   int64_t ahead = shape.stages - 1, bytes = shape.getStageBytes();
@@ -291,8 +291,9 @@ WarpgroupLoopBuilder::State WarpgroupLoopBuilder::stream() {
 // Partial results
 //===----------------------------------------------------------------------===//
 
-/// Returns the address of the partial results of a warpgroup. They replace the
-/// stages. The first warpgroup of a block needs no memory for its own result.
+/// Returns the address of the partial results of a warpgroup. The partial
+/// results overwrite the stages. Warpgroup 0 of a block keeps its results in
+/// registers.
 Value WarpgroupLoopBuilder::getPartials(Value keyGroup) {
   int64_t bytes =
       getExchangeBytes(shape.getPartialValues(), shape.getGroupThreads());
@@ -332,7 +333,8 @@ void WarpgroupLoopBuilder::mergePartials(State &state, Value keyGroup) {
 void WarpgroupLoopBuilder::combineGroups(State &state) {
   // After this barrier, no warpgroup reads a stage any more.
   gpu::BarrierOp::create(builder);
-  // The groups of other keys come after those of the first keys.
+  // Warpgroups [0, blocks) have the first share of the keys; the following ones
+  // have the other shares.
   Value group = div(warp, shape.mma.getWarps());
   auto isOther = arith::CmpIOp::create(
       builder, arith::CmpIPredicate::ult, add(group, -shape.getBlocks()),

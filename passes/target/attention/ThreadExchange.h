@@ -11,14 +11,14 @@ namespace mlir::ark {
 /// `threads` threads.
 int64_t getExchangeBytes(int64_t count, int64_t threads);
 
-/// Stores the thread's f32 values to shared memory, in vectors that lie beside
-/// the vectors of other threads, so that threads access different banks.
-/// `pointer` is the address for thread `thread` of `threads`, without its own
-/// offset.
+/// Stores the f32 values of thread `thread` of `threads` as vectors of four.
+/// The vectors `i` of all threads are contiguous, which avoids bank conflicts.
+/// `pointer` is the base address of the exchange, in shared memory.
 void storeForExchange(ImplicitLocOpBuilder &builder, Value pointer,
                       Value thread, int64_t threads, ArrayRef<Value> values);
 
-/// Loads `count` values that a thread with the same index has stored.
+/// Loads the `count` values that thread `thread` of another warpgroup has
+/// stored at `pointer`.
 SmallVector<Value> loadFromExchange(ImplicitLocOpBuilder &builder,
                                     Value pointer, Value thread,
                                     int64_t threads, int64_t count);

@@ -111,8 +111,8 @@ void WarpgroupStages::copyKeys(Value first, Value stage) {
   for (int64_t begin = 0; begin < shape.getStageKeys(); begin += rowsAtOnce) {
     Value key = arith::MinSIOp::create(builder,
                                        add(first, add(copiedRow, begin)), last);
-    // The array must outlive the iteration, which a list in the loop's head
-    // would not.
+    // A named array: that of an initializer list passed to `enumerate` would be
+    // destroyed before the loop runs.
     const std::array sources = {keySource, valueSource};
     for (auto [i, source] : llvm::enumerate(sources)) {
       Value distance = arith::MulIOp::create(builder, key, source.rowBytes);

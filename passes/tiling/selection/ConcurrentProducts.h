@@ -11,9 +11,10 @@ namespace mlir::ark {
 
 /// Returns common tiles for products of a program that have the same left
 /// operand and do not depend on each other, such as those of queries, keys and
-/// values. Such products share the SMs: small tiles that occupy all SMs for
-/// each product alone take a time of their own for each product. A product is
-/// absent unless a common tile is predicted to end earlier.
+/// values. A common tile lets all of them run at once. Tiles selected per
+/// product each fill all SMs, so that the products would run one after the
+/// other. The map omits products for which no common tile is predicted to be
+/// faster.
 llvm::DenseMap<Operation *, Tile>
 selectConcurrentProducts(ProgramOp program, const TileSelector &selector);
 

@@ -19,7 +19,8 @@ static constexpr int64_t kHeadsShare = 8;
 /// temporaries and for the tables of the kernel. Half of a smaller memory is
 /// reserved.
 static constexpr int64_t kMaxReservedBytes = 65536;
-/// Query rows for which matrix units read keys and values once.
+/// Maximum query rows of a tile for the matrix units of warps, which read keys
+/// and values once for all rows of a tile.
 static constexpr int64_t kMatrixRows = 128;
 /// Scores are f32.
 static constexpr int64_t kScoreBytes = 4;
