@@ -1,7 +1,8 @@
 """The scheduler ``cp-sat``, which uses the constraint solver of OR-tools, for small graphs.
 
-The scheduler finds the shortest schedule on the compiler's cost model, or a schedule and a bound of
-its excess. ``cp-sat`` is a baseline for the quick schedulers.
+The scheduler finds the shortest schedule on the compiler's cost model, or the best one within the
+limit of its search, with a bound on its distance from the optimum. ``cp-sat`` is a baseline for the
+quick schedulers.
 """
 
 # OR-tools has no complete types.

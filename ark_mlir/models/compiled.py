@@ -78,8 +78,8 @@ def _decoder(
     vocabulary, length = outputs["logits"][-1], states["tokens"][-1]
     if rows > 1 and "padding" not in inputs:
         raise InvalidUsageError(
-            f"has {rows} rows without padding, which only programs of build_decode have: compile "
-            "the folder with --set batch",
+            f"is a program of {rows} rows without the input `padding`, which `ark compile` adds; "
+            f"compile the folder with --set batch={rows}",
             location=decode.bundle.where,
         )
     sizes = Sizes(vocabulary, length, length, inputs["ids"][-1], "temperature" in inputs, rows)

@@ -215,7 +215,7 @@ _OF_COHERE2: dict[str, tuple[object, ...]] = {
     "rotary_pct": (1.0,), "layer_switch": (4,), "use_embedding_sharing": (True,),
 }  # fmt: skip
 _GLM: dict[str, Any] = {"attention_bias": _flag("attention_bias", True), "interleaved": True}
-# Attention to later tokens, which no decoder of ark has.
+# Bidirectional attention, which no supported decoder has.
 _OF_GEMMA = {"use_bidirectional_attention": (False,)}
 _OLMO2: dict[str, Any] = {**_BIASES, "names": tensor_names.OLMO2, "whole_qk_norm": True}
 

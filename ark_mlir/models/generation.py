@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Choice", "GenerativeModel", "Timing"]
 
-# The duration of a launch of a stream: short for a reader, and much longer than its overhead.
+# Target duration of one launch of `stream`, in seconds: short enough for a reader, long against the
+# cost of a launch.
 _LAUNCH_SECONDS = 0.03
 _RANKS_BURST = 4
 
@@ -163,9 +164,9 @@ class GenerativeModel(Model):
 
         Returns for each prompt what :meth:`generate` returns. The prompts of a batch are rows of
         the programs: a row that has ended waits for the others. :attr:`timing` is that of all
-        batches. Products of several rows may round otherwise than those of one row, so that tokens
-        whose logits are almost equal may differ from those of :meth:`generate`. Raises the errors
-        of :meth:`generate`, with the number of the prompt.
+        batches. Products of several rows may round differently from those of one row, so that
+        tokens whose logits are almost equal may differ from those of :meth:`generate`. Raises the
+        errors of :meth:`generate`, with the number of the prompt.
 
         Example:
             >>> model = ark.models.load(decoder_folder, max_length=24, batch=2).compile("cpu")

@@ -1,4 +1,6 @@
-"""The record of a model folder in bundles, which refuses a bundle of another model.
+"""The record of a model folder in a bundle.
+
+Loading compares the record with the folder and refuses a bundle of another model.
 
 A program has constants from ``config.json``, such as the tables of rotary angles, and a structure
 that the configuration and the names of the tensors determine. The weights are no part of it: they
@@ -54,7 +56,7 @@ def describe_folder(folder: str | os.PathLike[str], config: Config, tensors: Arr
 
 
 def check_origin(bundle: Bundle, found: Origin, folder: str) -> None:
-    """Raises BundleError if a bundle was not compiled from a model such as `found`."""
+    """Raises BundleError unless the bundle was compiled from the model that `found` describes."""
     recorded = bundle.manifest.origin
     remedy = f"compile it again: ark compile {folder} -o OUT.arkbin"
     if recorded is None:

@@ -1,7 +1,7 @@
 """Weights of few bits with a scale and a zero for each group of inputs: GPTQ and AWQ.
 
-ark has no element type of 4 bits, so that the weights become matrices of the model's dtype when a
-model is loaded. Each word of 32 bits has several numbers.
+ark has no 4-bit element type, so loading dequantizes these weights to the model's dtype. A 32-bit
+word packs several numbers.
 """
 
 # The stubs of numpy leave the elements of arrays unknown.

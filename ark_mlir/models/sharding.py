@@ -1,4 +1,4 @@
-"""Tensor parallelism of decoders, as that of Megatron-LM (Shoeybi et al., 2019).
+"""Tensor parallelism of decoders, after Megatron-LM (Shoeybi et al., 2019).
 
 Attention heads, the inner columns of the MLP and the rows of the vocabulary head are divided among
 the ranks; each rank has all norms and the whole table of embeddings. If the head is tied to the

@@ -138,7 +138,8 @@ def initial_weights(
     Args:
         weights: the arguments by name, such as ``dict(model.named_parameters())``.
         layers: the number of layers; projections that end a branch have the standard deviation
-            ``spread / sqrt(2 * layers)``, so that the sum over all branches stays of one size.
+            ``spread / sqrt(2 * layers)``, so that the variance of the residual stream does not
+            grow with `layers`.
         seed: seed of the generator.
         spread: standard deviation of all other weights.
         norm: the weights of norms: 0 for decoders that add one to them, such as Gemma.

@@ -70,7 +70,7 @@ class TrainingGraph(DecoderGraph):
         return x
 
     def branch(self, x: Tensor, number: int) -> Tensor:
-        """Drops elements of the output of attention or MLP, with another mask in each layer."""
+        """Drops elements of the output of attention or MLP, with a different mask in each layer."""
         if not self.rate:
             return x
         return ark.dropout(x, self.rate, number, 0 if self.step is None else self.step)

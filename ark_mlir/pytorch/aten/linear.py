@@ -39,7 +39,7 @@ def _grouped(
     bias: Operand | None = None,
     out_dtype: DType | None = None,
 ) -> ark.Tensor:
-    """Multiplies the rows up to each offset by the matrix with the same index."""
+    """Multiplies each group of rows, which `offs` delimits, by the matrix of the same index."""
     rows, table = tensor(x), tensor(weights)
     if offs is None or bias is not None or rows.ndim != 2 or table.ndim != 3:
         raise unsupported(

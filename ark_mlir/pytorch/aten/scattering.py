@@ -120,7 +120,10 @@ def _scatter_reduce(
 
 
 def _count_below(bounds: ark.Tensor, x: ark.Tensor, right: bool, dtype: DType) -> ark.Tensor:
-    """Returns the number of sorted bounds before which an element belongs after."""
+    """Returns, for each value, the number of sorted bounds below it.
+
+    With `right`, bounds equal to the value count, too.
+    """
     _check_size(x.size, bounds.shape[-1])
     mine = ark.unsqueeze(x, -1)
     before = ark.less_equal(bounds, mine) if right else ark.less(bounds, mine)

@@ -35,7 +35,7 @@ _IGNORED = ("device", "generator", "layout", "memory_format", "non_blocking", "p
 # The reasons why ops are not in the table. Other ops are only missing.
 _REASONS = {
     "aten.bernoulli.p": "random numbers are those of PyTorch's generator",
-    "aten.bincount.default": "the data decide about the length of the result; "
+    "aten.bincount.default": "the length of the result depends on the data; "
     "torch.nn.functional.one_hot(x, n).sum(0) has length n",
 }
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Answer(Protocol):
-    """The message of one rank in a collective call."""
+    """The control message of one rank in a collective call."""
 
     @property
     def body(self) -> object:
@@ -28,7 +28,7 @@ class Call(Protocol):
     """The interface of a collective call; `ark.distributed` has one."""
 
     def all_gather(self, phase: str, body: object = None) -> Sequence[Answer]:
-        """Sends a message to all ranks and returns the messages of all, in the order of the ranks.
+        """Sends a control message to all ranks; returns those of all ranks, in the order of ranks.
 
         Raises RankFailedError if another rank fails, ends, or does not join the phase in time.
         """
