@@ -177,6 +177,18 @@ def test_from_bundles(
     assert captured.err.count("\n") == 1
 
 
+def test_from_bundles_without_padding(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ark_mlir.models.decoder._padding", lambda batch, padded: None)
+    rows = load(folder, batch=2).compile("cpu", opt_level=0)
+    for name, executable in rows.executables.items():
+        executable.save(tmp_path / f"m.{name}.arkbin")
+    message = r"2 rows without the input `padding`.* compile the folder with --set batch=2"
+    with pytest.raises(ark.InvalidUsageError, match=message):
+        ark.models.load_compiled(folder, tmp_path / "m.arkbin")
+
+
 def test_padding_does_not_reach_the_results(folder: Path) -> None:
     """Logits do not depend on the tokens and caches before a sequence begins."""
     rows = load(folder, batch=2)
