@@ -366,7 +366,6 @@ ROTATION: dict[str, tuple[int, int]] = {
     "targets/test_hip.py::test_equal_programs_give_equal_bundles": (8, 3),
     "targets/test_hip.py::test_every_architecture": (8, 2),
     "targets/test_hip.py::test_every_op": (24, 4),
-    "targets/test_hip.py::test_products_are_sums_of_products": (8, 1),
     "test_documentation.py::test_commands_of_reliability_start": (8, 7),
     "test_gpu_session.py::test_exit_status": (12, 6),
     "test_imports.py::test_no_cycle_by_calls": (8, 6),
