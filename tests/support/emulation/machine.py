@@ -313,7 +313,7 @@ class EmulatedHip(EmulatedCuda, FakeHip):
         self._arch = target.arch
         self._memory_of_cta = target.shared_memory
 
-    def _cuLaunchKernelEx(self, *arguments: Any) -> tuple[int]:
+    def _cuLaunchKernelEx(self, *arguments: Any) -> tuple[int]:  # type: ignore[override]
         lanes, threads = arguments[1], arguments[4]
         self._shape = Shape(lanes, threads, self._memory_of_cta, WARP_SIZE)
         return super(EmulatedCuda, self)._cuLaunchKernelEx(*arguments)
