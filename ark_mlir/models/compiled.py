@@ -41,7 +41,7 @@ def load_compiled(
     Returns a compiled model, which cannot be interpreted or compiled again.
     The weights of experts are read with the compiler's modules. Raises UnsupportedError without
     these, BundleError if a bundle is missing or invalid, or was compiled from another model
-    (:mod:`ark_mlir.models.origins`), and InvalidUsageError if the folder is invalid.
+    (see ``docs/bundle.md``), and InvalidUsageError if the folder is invalid.
 
     Example:
         >>> model = ark.models.load(folder, batch=2, length=12).compile("cpu")
