@@ -35,6 +35,10 @@ def trainer_of(queue: ark.training.Queue, save: Path) -> ark.training.Trainer:
     return ark.training.Trainer(program, loop, queue, target="cpu:1", save=save, save_every=4)
 
 
+def saved_step(save: Path) -> int:
+    return int(read_safetensors(save)["loop.step"])
+
+
 def run(kind: str, save: Path) -> dict[str, Any]:
     """Trains, and returns the error and what is left."""
     rank = ark.distributed.current().rank
@@ -43,6 +47,10 @@ def run(kind: str, save: Path) -> dict[str, Any]:
         time.sleep(0.005 * rank)  # so that ranks have other numbers of batches ready
         rows = np.random.default_rng([step, rank]).random((4, 3), np.float32)
         if (rank, step) == EVENT and kind == "killed":
+            # A rank that is lost before it has saved leaves files of different steps, which
+            # cannot be loaded together.
+            while not save.exists() or saved_step(save) < step - 1:
+                time.sleep(0.01)
             os.kill(os.getpid(), signal.SIGKILL)
         if (rank, step) == EVENT and kind == "interrupted":
             os.kill(os.getpid(), signal.SIGINT)
@@ -64,7 +72,7 @@ def run(kind: str, save: Path) -> dict[str, Any]:
         return {
             "error": error,
             "step": trainer.step,
-            "saved": int(read_safetensors(save)["loop.step"]),
+            "saved": saved_step(save),
             "weights": trainer.state_arrays()["w"].tolist(),
         }
 
