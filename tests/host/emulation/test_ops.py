@@ -9,6 +9,8 @@ import pytest
 from op_cases import CASES as ALL
 from op_cases import build, make_inputs
 
+import ark_mlir as ark
+
 # The emulator runs one thread after the other, so these cases take minutes.
 SLOW = {"split argmax", "split argmax of extremes"}
 CASES = {name: case for name, case in ALL.items() if name not in SLOW}
@@ -22,3 +24,11 @@ def test_op(number: int, check: Callable[..., Any]) -> None:
     dtype = case.dtypes[number % len(case.dtypes)]
     program, arrays = build(case, dtype), make_inputs(case, dtype)
     check(program, arrays, arch=ARCHITECTURES[number % 2])
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_halves_of_words_that_were_stored_whole(arch: str, check: Callable[..., Any]) -> None:
+    """Two threads store to the halves of a word that the same CTA has stored as a whole before.
+    The emulator must not take these stores for stores to the same bytes."""
+    case = CASES["grouped_matmul"]
+    check(build(case, ark.fp16), make_inputs(case, ark.fp16), arch=arch)

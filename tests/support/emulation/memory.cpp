@@ -230,13 +230,14 @@ static Version &addVersion(char *word, uint32_t bytes, int writer, bool isWeak,
 }
 
 /// Returns true if the word's newest version cannot be distinguished from
-/// another store of the same writer.
+/// another store of the same writer. A store to some bytes of a version is
+/// another store, since the stamp of a version belongs to all its bytes.
 static bool isCovered(uint32_t number, uint32_t bytes, int writer) {
   if (!isVersion(number))
     return false;
   const Version &last = versions[number];
   return last.writer == writer && last.isWeak &&
-         last.time > published[writer] && (last.bytes & bytes) == bytes;
+         last.time > published[writer] && last.bytes == bytes;
 }
 
 static uint32_t drawDelay() {
