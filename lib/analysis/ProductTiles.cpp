@@ -106,9 +106,11 @@ static bool canSplit(TargetAttr target, const ProductSizes &sizes, int64_t rows,
 static bool dividesRows(TargetAttr target, const ProductSizes &sizes,
                         int64_t rows) {
   constexpr int64_t kCopiedRows = 4;
+  if (sizes.rows % rows == 0)
+    return true;
   MmaAttr mma = target.getGpu().findSharedMemoryMma();
-  if (!mma || sizes.rows % rows == 0)
-    return sizes.rows % rows == 0;
+  if (!mma)
+    return false;
   int64_t padded = divideCeil(sizes.rows, mma.getM()) * mma.getM();
   return sizes.canWarpsRead && sizes.rows > kStreamingRows &&
          sizes.rows % kCopiedRows == 0 && padded == rows;

@@ -86,3 +86,17 @@ StringRef ark::getUserName(Location loc) {
         return name;
   return {};
 }
+
+bool ark::dependsOn(Operation *second, Operation *first) {
+  llvm::SmallPtrSet<Operation *, 8> dependents = {first};
+  auto depends = [&](Operation *op) {
+    return llvm::any_of(op->getOperands(), [&](Value operand) {
+      return dependents.contains(operand.getDefiningOp());
+    });
+  };
+  for (Operation *op = first->getNextNode(); op != second;
+       op = op->getNextNode())
+    if (depends(op))
+      dependents.insert(op);
+  return depends(second);
+}

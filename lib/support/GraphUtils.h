@@ -45,6 +45,10 @@ private:
 /// argument, or of the result of an update.
 bool isState(Value value);
 
+/// Returns true if `second`, which comes later in the block, depends on `first`
+/// directly or through ops between them.
+bool dependsOn(Operation *second, Operation *first);
+
 /// Returns the name that the user gave an op, from its location, or an empty
 /// string.
 StringRef getUserName(Location loc);

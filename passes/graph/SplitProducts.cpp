@@ -24,7 +24,7 @@ using namespace mlir::ark;
 /// tasks, which use the idle SMs.
 static constexpr double kMinGain = 0.15, kMinGainAcrossDepth = 0.35;
 /// The fraction of the bandwidth of DRAM with which products of 64 to 128 rows
-/// read weights: docs/rationale.md, "When a product is split".
+/// read weights: docs/rationale.md, "A deep product is split in the graph".
 static constexpr double kReadShare = 0.8;
 /// The fraction of the bandwidth of DRAM with which the addition reads
 /// accumulators that do not stay in the L2: DRAM stores and loads each of them.

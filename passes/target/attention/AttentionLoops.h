@@ -25,9 +25,9 @@ struct AttentionShape {
                                               int64_t longestWorkItem);
 
   /// Returns the shape for warpgroups with the instruction `mma`. Returns
-  /// nothing if there are more blocks than warpgroups, if the rows do not fill
-  /// more than half of a block, or if the stages do not fit into `room` bytes
-  /// of shared memory.
+  /// nothing if the number of warpgroups is no multiple of the number of
+  /// blocks, if the rows do not fill more than half of a block, or if the
+  /// stages do not fit into `room` bytes of shared memory.
   static std::optional<AttentionShape>
   chooseWarpgroups(const AttentionOps &attention, MmaAttr mma, int64_t threads,
                    int64_t room);

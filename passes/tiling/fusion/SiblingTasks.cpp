@@ -2,6 +2,8 @@
 
 #include "passes/tiling/fusion/SiblingTasks.h"
 
+#include "lib/support/GraphUtils.h"
+
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include <limits>
@@ -12,20 +14,6 @@ using namespace mlir::ark;
 
 /// Marks a task whose chain has not been computed yet.
 static constexpr unsigned kUnknown = std::numeric_limits<unsigned>::max();
-
-bool ark::dependsOn(Operation *second, Operation *first) {
-  llvm::SmallPtrSet<Operation *, 8> dependents = {first};
-  auto depends = [&](Operation *op) {
-    return llvm::any_of(op->getOperands(), [&](Value operand) {
-      return dependents.contains(operand.getDefiningOp());
-    });
-  };
-  for (Operation *op = first->getNextNode(); op != second;
-       op = op->getNextNode())
-    if (depends(op))
-      dependents.insert(op);
-  return depends(second);
-}
 
 SmallVector<SiblingTasks::Key> SiblingTasks::getKeys(TaskOp task) {
   llvm::SmallSetVector<Key, 8> keys;

@@ -33,10 +33,6 @@ struct TaskLoad {
   }
 };
 
-/// Returns true if `second`, which comes later in the block, depends on `first`
-/// directly or through ops between them.
-bool dependsOn(Operation *second, Operation *first);
-
 /// An index of siblings: tasks of a block that read the same region of a
 /// tensor. A user visits all tasks from the last to the first. Many tasks may
 /// share an input, and most of them may depend on each other, such as all

@@ -2,7 +2,7 @@
 
 #include "passes/tiling/selection/ConcurrentProducts.h"
 
-#include "mlir/Analysis/SliceAnalysis.h"
+#include "lib/support/GraphUtils.h"
 #include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
@@ -23,24 +23,13 @@ static Value getLeftTensor(GroupOp group) {
   return argument ? group->getOperand(argument.getArgNumber()) : Value();
 }
 
-/// Returns true if no product depends on another one.
+/// Returns true if no product depends on another one. The products are in the
+/// order of the block.
 static bool areIndependent(ArrayRef<Product> products) {
-  for (Product product : products) {
-    // Only ops behind the first product can depend on it.
-    BackwardSliceOptions options;
-    options.omitBlockArguments = true;
-    options.filter = [&](Operation *op) {
-      return op->getBlock() == product.group->getBlock() &&
-             !op->isBeforeInBlock(products.front().group);
-    };
-    llvm::SetVector<Operation *> slice;
-    if (failed(getBackwardSlice(product.group.getOperation(), &slice, options)))
-      return false;
-    if (llvm::any_of(products, [&](Product other) {
-          return slice.contains(other.group);
-        }))
-      return false;
-  }
+  for (auto [index, second] : llvm::enumerate(products))
+    for (Product first : products.take_front(index))
+      if (dependsOn(second.group, first.group))
+        return false;
   return true;
 }
 
