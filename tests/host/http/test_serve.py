@@ -7,7 +7,6 @@ import base64
 import concurrent.futures
 import contextlib
 import importlib
-import gc
 import json
 import re
 import socket
@@ -359,8 +358,6 @@ async def answers(address: str, bodies: Sequence[bytes]) -> list[tuple[int, byte
 
 
 def open_files() -> int:
-    # Cycles of cancelled tasks may hold sockets until the collector runs.
-    gc.collect()
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
@@ -403,11 +400,12 @@ def test_a_thousand_requests_at_once(tiny: Any, tmp_path: Path) -> None:
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
-    """Waits up to 10 s for a condition, which must then hold."""
-    end = time.monotonic() + 10
-    while not condition() and time.monotonic() < end:
+    """Waits up to 10 s until a condition holds for 0.2 s: between two requests, none runs."""
+    end, held = time.monotonic() + 10, 0
+    while held < 10 and time.monotonic() < end:
+        held = held + 1 if condition() else 0
         time.sleep(0.02)
-    assert condition()
+    assert held == 10
 
 
 def test_many_clients_disconnect_in_mid_stream(decoder: Decoder) -> None:
