@@ -67,9 +67,9 @@ static constexpr StringLiteral kHopper =
                 copies = [cp_async, bulk, tensor_map], cluster = 8, packet = 8,
                 fp8 = true, mma = [)" MMA_SYNC ", " WGMMA "], " PTX_SCOPES R"(,
                 matrix_tiles = #ark.matrix_tiles<
-                  shapes = [256, 128, 128, 256, 128, 192, 128, 160, 128, 128,
-                            128, 112, 128, 96, 128, 80, 128, 64, 64, 256,
-                            64, 128, 64, 64, 128, 48, 128, 32, 64, 32],
+                  shapes = [256, 128, 256, 112, 128, 256, 128, 192, 128, 160,
+                            128, 128, 128, 112, 128, 96, 128, 80, 128, 64,
+                            64, 256, 64, 128, 64, 64, 128, 48, 128, 32, 64, 32],
                   depth = 64, tile = 3000, stage_row = 2300,
                   min_stage = 294, l2 = 8388608, panel = 64>>)";
 

@@ -281,7 +281,9 @@ bool TaskFuser::isWorth(TaskOp first, TaskOp second, MergeKind kind) {
   double saved = predictHandoffNs(target, std::min(count, sms));
   double firstNs = getVCTANs(first, first.getNumVCTAs());
   int64_t share = kind == MergeKind::Repeated ? kRowsShare : kMemoryShare;
-  if (!isOnlyReader(second, first))
+  // Repeated work must not write results for other readers.
+  if (kind == MergeKind::Pairwise ? !isFirstReader(second, first)
+                                  : !isOnlyReader(second, first))
     return false;
   if (kind == MergeKind::Pairwise && staysInRegisters(first, second))
     return true;

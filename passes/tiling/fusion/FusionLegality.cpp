@@ -3,6 +3,7 @@
 #include "passes/tiling/fusion/FusionLegality.h"
 #include "lib/analysis/Packets.h"
 #include "lib/analysis/Regions.h"
+#include "lib/support/GraphUtils.h"
 #include "lib/support/PlanRank.h"
 
 #include "mlir/Analysis/SliceAnalysis.h"
@@ -12,12 +13,6 @@
 
 using namespace mlir;
 using namespace mlir::ark;
-
-static Value getViewBase(Value value) {
-  while (auto view = value.getDefiningOp<ViewOpInterface>())
-    value = view.getViewSource();
-  return value;
-}
 
 TaskOp ark::getProducer(Value value) {
   return getViewBase(value).getDefiningOp<TaskOp>();
@@ -132,6 +127,21 @@ bool ark::chainContractions(TaskOp first, TaskOp second) {
 bool ark::isOnlyReader(TaskOp second, TaskOp first) {
   return llvm::all_of(first->getUsers(),
                       [&](Operation *user) { return user == second; });
+}
+
+/// Returns true if all readers of a result of `op`, possibly through views,
+/// are `second` or depend on it.
+static bool haveReadersAfter(Operation *op, TaskOp second) {
+  return llvm::all_of(op->getUsers(), [&](Operation *user) {
+    if (isa<ViewOpInterface>(user))
+      return haveReadersAfter(user, second);
+    return user == second ||
+           (second->isBeforeInBlock(user) && dependsOn(user, second));
+  });
+}
+
+bool ark::isFirstReader(TaskOp second, TaskOp first) {
+  return haveReadersAfter(first, second);
 }
 
 //===----------------------------------------------------------------------===//

@@ -44,6 +44,10 @@ bool chainContractions(TaskOp first, TaskOp second);
 /// Returns true if no op but `second` reads results of `first`.
 bool isOnlyReader(TaskOp second, TaskOp first);
 
+/// Returns true if every other reader of a result of `first` depends on
+/// `second`, so that a fusion of both tasks delays no reader.
+bool isFirstReader(TaskOp second, TaskOp first);
+
 /// Returns the ops between two tasks that depend on the first, in order.
 /// Returns nothing if the second task depends on one of them, or if moving the
 /// first task and these ops to the second task would change the version of a

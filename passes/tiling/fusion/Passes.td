@@ -23,14 +23,16 @@ def FuseTasksPass : Pass<"ark-fuse-tasks", "::mlir::ark::ProgramOp"> {
       values of the vCTA with its leading indices. An example is the rotation of queries, which all
       partitions of the keys read.
 
-    The cost model then decides. Repeated work takes no longer than the hand-off that it saves, not
-    counting the first execution on every SM (on a GPU, the work of a single vCTA is done once for
-    all vCTAs of a work item). Tasks that could run concurrently stay separate unless they occupy
-    all SMs or are small. Results that stay inside of a vCTA may take an eighth of an SM's memory.
-    Tasks with different plans are not fused, nor are tasks whose fusion would change the version of
-    a state that one of them reads. A contraction that depends on a contraction begins a new task:
-    otherwise a chain of layers would be one task, and the code would grow with the number of
-    layers.
+    The cost model then decides. A task is fused with the first reader of its results only: every
+    other reader depends on the first one, so that the fusion delays no reader. An example is a
+    residual sum, which a norm reads at once, and another sum reads later. Repeated work has no other
+    reader. It takes no longer than the hand-off that it saves, not counting the first execution on
+    every SM (on a GPU, the work of a single vCTA is done once for all vCTAs of a work item). Tasks
+    that could run concurrently stay separate unless they occupy all SMs or are small. Results that
+    stay inside of a vCTA may take an eighth of an SM's memory. Tasks with different plans are not
+    fused, nor are tasks whose fusion would change the version of a state that one of them reads. A
+    contraction that depends on a contraction begins a new task: otherwise a chain of layers would be
+    one task, and the code would grow with the number of layers.
 
     ```mlir
     %0 = ark.task "gate" grid [2] ins(%x[whole], %wg[d0 * 64]) outs(%e0[d0 * 64]) ...

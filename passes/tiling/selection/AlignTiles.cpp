@@ -4,7 +4,8 @@
 // of such a task match those of attention, each of its vCTAs serves one vCTA of
 // attention, and the tasks can be fused. A norm of few rows can be fused as
 // well if one vCTA computes all rows: every vCTA of the matmuls that read the
-// norm then repeats the norm.
+// norm then repeats the norm. A norm of a sum of matrices, which has one tile
+// for each SM, is fused with the sum.
 //
 //===----------------------------------------------------------------------===//
 
@@ -154,6 +155,19 @@ static void alignWithMatmul(GroupOp group, MatmulOp matmul,
     producer.setTile(legalize(producer, Tile(getShape(rows))));
 }
 
+/// Gives a norm the tile of the group that produces its rows and adds matrices,
+/// so that the tasks can be fused.
+static void alignWithSum(GroupOp norm, const Movable &movable) {
+  Value rows = getOperand(norm, getTiledOperand(norm));
+  auto sum = rows ? rows.getDefiningOp<GroupOp>() : GroupOp();
+  if (!sum || !addsMatrices(sum) || !movable.contains(norm) ||
+      getDomain(sum) != getDomain(norm))
+    return;
+  Tile tile = legalize(norm, Tile(*sum.getTile()));
+  if (ArrayRef(tile) == *sum.getTile())
+    norm.setTile(tile);
+}
+
 /// Returns the operand of a group that only copies it, or null.
 static Value getCopied(GroupOp group) {
   Operation &op = group.getBody().front().front();
@@ -179,5 +193,7 @@ void ark::alignTiles(GroupOp group, const Movable &movable, TargetAttr target) {
       alignWithAttention(group, attention, movable);
   } else if (auto matmul = dyn_cast_if_present<MatmulOp>(anchor)) {
     alignWithMatmul(group, matmul, movable, target);
+  } else if (hasCheapRows(group)) {
+    alignWithSum(group, movable);
   }
 }

@@ -18,17 +18,6 @@ bool TileSelector::hasMatrixUnits(Type element, int64_t rows) const {
          rows >= kMinMatrixRows;
 }
 
-/// Returns true if a group adds few matrices, such as the results of split-K
-/// parts.
-static bool addsMatrices(GroupOp group) {
-  constexpr int64_t kMaxMatrices = 16;
-  auto sum = dyn_cast_if_present<ReduceSumOp>(
-      static_cast<Operation *>(getTileAnchor(group)));
-  return sum && sum.getAxes() == ArrayRef<int64_t>{0} &&
-         tensorType(sum.getOperand()).getDimSize(0) <= kMaxMatrices &&
-         tensorType(sum.getResult()).getRank() > 1;
-}
-
 /// Returns the bytes of a tile of rows. Two kinds of groups have one tile for
 /// each SM of a GPU: groups that put to or receive from another GPU, since that
 /// hand-off takes long, and groups that add matrices, whose threads have more

@@ -35,6 +35,15 @@ ArrayRef<int64_t> ark::getDomain(GroupOp group) {
   return anchor ? anchor.getDomain(result) : result;
 }
 
+bool ark::addsMatrices(GroupOp group) {
+  constexpr int64_t kMaxMatrices = 16;
+  auto sum = dyn_cast_if_present<ReduceSumOp>(
+      static_cast<Operation *>(getTileAnchor(group)));
+  return sum && sum.getAxes() == ArrayRef<int64_t>{0} &&
+         tensorType(sum.getOperand()).getDimSize(0) <= kMaxMatrices &&
+         tensorType(sum.getResult()).getRank() > 1;
+}
+
 static bool isReadByAnotherRank(Value value, Attribute rank) {
   return llvm::any_of(value.getUsers(), [&](Operation *user) {
     if (isa<ViewOpInterface>(user))

@@ -22,6 +22,10 @@ AnchorOpInterface getTileAnchor(GroupOp group);
 /// the slice of the result that the anchor writes.
 ArrayRef<int64_t> getDomain(GroupOp group);
 
+/// Returns true if a group adds few matrices, such as the results of split-K
+/// parts.
+bool addsMatrices(GroupOp group);
+
 /// Returns true if a tile of an update is an interleaved partition of the
 /// state: the update writes a single row, at a dynamic offset, and the tile has
 /// more rows. With `P` partitions, vCTA `p` owns the rows whose index is `p`
@@ -70,7 +74,8 @@ constexpr int64_t kRowsShare = 3;
 
 /// Aligns the tiles of those `movable` groups whose results only `group` reads:
 /// each of their tiles is then read by one tile of `group`. Norms of few rows
-/// become one tile.
+/// become one tile. A `movable` norm of a sum of matrices gets the tile of the
+/// sum.
 void alignTiles(GroupOp group,
                 const llvm::SmallPtrSetImpl<Operation *> &movable,
                 TargetAttr target);

@@ -421,11 +421,89 @@ ark.program @throughAView(%x: tensor<16xf32> {ark.kind = #ark.kind<input>, ark.n
   ark.return %1 : tensor<2x8xf32>
 }
 
-// Another task reads `gate`, and would wait for `up` as well.
+// `down` reads `gate` only, and would wait for `up` as well.
 // CHECK-LABEL: ark.program @otherReaders
 // CHECK: ark.task "mlp.gate"
 // CHECK: ark.task "mlp.up"
 ark.program @otherReaders(%x: tensor<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<16xf32> {ark.name = "y0"}, tensor<16xf32> {ark.name = "y1"}) {
+  %e0 = tensor.empty() : tensor<16xf32>
+  %0 = ark.task "mlp.gate" grid [2]
+      ins(%x[#ark.region<(d0) -> (d0 * 8), [8]>] : tensor<16xf32>)
+      outs(%e0[#ark.region<(d0) -> (d0 * 8), [8]>] : tensor<16xf32>)
+      attributes {ops = ["silu"]} {
+  ^bb0(%i: index, %a: tensor<8xf32>, %o: tensor<8xf32>):
+    %r = linalg.negf ins(%a : tensor<8xf32>) outs(%o : tensor<8xf32>) -> tensor<8xf32>
+    ark.yield %r : tensor<8xf32>
+  } : tensor<16xf32>
+  %e1 = tensor.empty() : tensor<16xf32>
+  %1 = ark.task "mlp.up" grid [2]
+      ins(%x[#ark.region<(d0) -> (d0 * 8), [8]>] : tensor<16xf32>,
+          %0[#ark.region<(d0) -> (d0 * 8), [8]>] : tensor<16xf32>)
+      outs(%e1[#ark.region<(d0) -> (d0 * 8), [8]>] : tensor<16xf32>)
+      attributes {ops = ["mul"]} {
+  ^bb0(%i: index, %a: tensor<8xf32>, %b: tensor<8xf32>, %o: tensor<8xf32>):
+    %r = linalg.mul ins(%a, %b : tensor<8xf32>, tensor<8xf32>) outs(%o : tensor<8xf32>) -> tensor<8xf32>
+    ark.yield %r : tensor<8xf32>
+  } : tensor<16xf32>
+  %e2 = tensor.empty() : tensor<16xf32>
+  %2 = ark.task "mlp.down" grid [1]
+      ins(%0[#ark.region<(d0) -> (0), [16]>] : tensor<16xf32>)
+      outs(%e2[#ark.region<(d0) -> (0), [16]>] : tensor<16xf32>)
+      attributes {ops = ["mul"]} {
+  ^bb0(%i: index, %a: tensor<16xf32>, %o: tensor<16xf32>):
+    %r = linalg.exp ins(%a : tensor<16xf32>) outs(%o : tensor<16xf32>) -> tensor<16xf32>
+    ark.yield %r : tensor<16xf32>
+  } : tensor<16xf32>
+  ark.return %1, %2 : tensor<16xf32>, tensor<16xf32>
+}
+
+// `down` waits for `up` in any case, so that the fusion delays no reader of `gate`.
+// CHECK-LABEL: ark.program @firstReader
+// CHECK: %[[BOTH:.*]]:2 = ark.task "mlp.gate+up" grid [2]
+// CHECK: %[[GATE:.*]] = linalg.negf
+// CHECK: %[[UP:.*]] = linalg.mul ins({{.*}}, %[[GATE]] :
+// CHECK: ark.yield %[[GATE]], %[[UP]]
+// CHECK: ark.task "mlp.down" grid [1] ins(%[[BOTH]]#0[{{.*}}%[[BOTH]]#1[
+ark.program @firstReader(%x: tensor<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<16xf32> {ark.name = "y0"}, tensor<16xf32> {ark.name = "y1"}) {
+  %e0 = tensor.empty() : tensor<16xf32>
+  %0 = ark.task "mlp.gate" grid [2]
+      ins(%x[#ark.region<(d0) -> (d0 * 8), [8]>] : tensor<16xf32>)
+      outs(%e0[#ark.region<(d0) -> (d0 * 8), [8]>] : tensor<16xf32>)
+      attributes {ops = ["silu"]} {
+  ^bb0(%i: index, %a: tensor<8xf32>, %o: tensor<8xf32>):
+    %r = linalg.negf ins(%a : tensor<8xf32>) outs(%o : tensor<8xf32>) -> tensor<8xf32>
+    ark.yield %r : tensor<8xf32>
+  } : tensor<16xf32>
+  %e1 = tensor.empty() : tensor<16xf32>
+  %1 = ark.task "mlp.up" grid [2]
+      ins(%x[#ark.region<(d0) -> (d0 * 8), [8]>] : tensor<16xf32>,
+          %0[#ark.region<(d0) -> (d0 * 8), [8]>] : tensor<16xf32>)
+      outs(%e1[#ark.region<(d0) -> (d0 * 8), [8]>] : tensor<16xf32>)
+      attributes {ops = ["mul"]} {
+  ^bb0(%i: index, %a: tensor<8xf32>, %b: tensor<8xf32>, %o: tensor<8xf32>):
+    %r = linalg.mul ins(%a, %b : tensor<8xf32>, tensor<8xf32>) outs(%o : tensor<8xf32>) -> tensor<8xf32>
+    ark.yield %r : tensor<8xf32>
+  } : tensor<16xf32>
+  %e2 = tensor.empty() : tensor<16xf32>
+  %2 = ark.task "mlp.down" grid [1]
+      ins(%0[#ark.region<(d0) -> (0), [16]>] : tensor<16xf32>,
+          %1[#ark.region<(d0) -> (0), [16]>] : tensor<16xf32>)
+      outs(%e2[#ark.region<(d0) -> (0), [16]>] : tensor<16xf32>)
+      attributes {ops = ["mul"]} {
+  ^bb0(%i: index, %a: tensor<16xf32>, %b: tensor<16xf32>, %o: tensor<16xf32>):
+    %r = linalg.mul ins(%a, %b : tensor<16xf32>, tensor<16xf32>) outs(%o : tensor<16xf32>) -> tensor<16xf32>
+    ark.yield %r : tensor<16xf32>
+  } : tensor<16xf32>
+  ark.return %1, %2 : tensor<16xf32>, tensor<16xf32>
+}
+
+// The program returns `gate`, which no task waits for.
+// CHECK-LABEL: ark.program @returnedResult
+// CHECK: %[[BOTH:.*]]:2 = ark.task "mlp.gate+up" grid [2]
+// CHECK: ark.return %[[BOTH]]#0, %[[BOTH]]#1
+ark.program @returnedResult(%x: tensor<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
     -> (tensor<16xf32> {ark.name = "y0"}, tensor<16xf32> {ark.name = "y1"}) {
   %e0 = tensor.empty() : tensor<16xf32>
   %0 = ark.task "mlp.gate" grid [2]
