@@ -17,11 +17,14 @@ using namespace mlir::ark;
 /// Maximum bandwidth that one SM can use, in multiples of its equal share.
 static constexpr double kMaxBandwidthShare = 2;
 
-TargetAttr mlir::ark::findTarget(Operation *op) {
+TargetAttr mlir::ark::findRankTarget(Operation *op) {
   auto module = op->getParentOfType<ModuleOp>();
-  auto target = module
-                    ? module->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr)
-                    : TargetAttr();
+  return module ? module->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr)
+                : TargetAttr();
+}
+
+TargetAttr mlir::ark::findTarget(Operation *op) {
+  TargetAttr target = findRankTarget(op);
   auto program = dyn_cast<ProgramOp>(op);
   if (!program)
     program = op->getParentOfType<ProgramOp>();

@@ -14,6 +14,10 @@
 
 namespace mlir::ark {
 
+/// Returns the machine that runs one rank of a program: the target of the
+/// module, or null if the module has none. Every task belongs to one rank.
+TargetAttr findRankTarget(Operation *op);
+
 /// Returns the machine that runs a program, or that runs the program around an
 /// op: the target of the module, with SMs, bandwidth and flops multiplied by
 /// the number of ranks. Returns null if the module has no target.

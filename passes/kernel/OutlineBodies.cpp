@@ -114,7 +114,7 @@ func::FuncOp Outliner::createFunction() {
   auto function = func::FuncOp::create(loc, nameOfBody(task),
                                        builder.getFunctionType(types, {}));
   function.setPrivate();
-  TargetAttr target = findTarget(task);
+  TargetAttr target = findRankTarget(task);
   bool isForGpu = target && target.isGpu();
   for (auto [i, view] : llvm::enumerate(views)) {
     unsigned argument = abi::kBodyOperands + i;

@@ -446,7 +446,7 @@ struct FuseTasksPass : ark::impl::FuseTasksPassBase<FuseTasksPass> {
     if (failed(verifyDimIndices(getOperation())))
       return signalPassFailure();
     ProgramOp program = getOperation();
-    TargetAttr target = findTarget(program);
+    TargetAttr target = findRankTarget(program);
     if (!target) {
       program.emitError("the module has no '")
           << ArkDialect::kTargetAttr
