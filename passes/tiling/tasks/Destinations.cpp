@@ -6,6 +6,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/PatternMatch.h"
+#include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -269,6 +270,10 @@ void ark::computeInDestination(RewriterBase &rewriter, TaskOp task) {
     operand = getDestination(operand->get());
   if (!operand || !operand->get().getDefiningOp<tensor::EmptyOp>() ||
       operand->get().getType() != final.destination.getType())
+    return;
+  // The destination may be a slice of the out's tile that follows the op.
+  if (failed(moveValueDefinitions(rewriter, final.destination,
+                                  operand->getOwner())))
     return;
   rewriter.modifyOpInPlace(operand->getOwner(),
                            [&] { operand->set(final.destination); });
