@@ -43,10 +43,12 @@ def read_resources(image: bytes) -> dict[str, int]:
     if len(kernels) != 1:
         raise CompileError(f"the code object has {len(kernels)} kernels, not one")
     kernel = kernels[0]
+    spilled = kernel[".vgpr_spill_count"] * _REGISTER_BYTES
     return {
         "registers": kernel[".vgpr_count"],
         "scalar_registers": kernel[".sgpr_count"],
-        "spill_bytes": kernel[".vgpr_spill_count"] * _REGISTER_BYTES,
+        # Accumulation registers hold some of the spilled registers, without memory.
+        "spill_bytes": min(spilled, kernel[".private_segment_fixed_size"]),
         "scalar_spills": kernel[".sgpr_spill_count"],
         "stack_bytes": kernel[".private_segment_fixed_size"],
         "shared_bytes": kernel[".group_segment_fixed_size"],

@@ -40,6 +40,11 @@ Value GpuInstructions::createLoadFence(OpBuilder &builder, Location loc,
   return createEmptyAssembly(builder, loc, number, /*fencesLoads=*/true);
 }
 
+Value GpuInstructions::createWarpPointer(OpBuilder &, Location,
+                                         Value base) const {
+  return base;
+}
+
 void GpuInstructions::keepOrder(OpBuilder &, Location) const {}
 
 Value GpuInstructions::createExp2(OpBuilder &builder, Location loc,

@@ -27,6 +27,13 @@ public:
   virtual Value createLoadFence(OpBuilder &builder, Location loc,
                                 Value number) const;
 
+  /// Returns the pointer `base`, which all threads of a warp have in common.
+  /// Code generators keep the result in registers of the warp, and do not
+  /// combine it with distances of single threads. By default, the pointer
+  /// itself.
+  virtual Value createWarpPointer(OpBuilder &builder, Location loc,
+                                  Value base) const;
+
   /// Keeps the order of the instructions before and after this point. By
   /// default, code generators choose the order.
   virtual void keepOrder(OpBuilder &builder, Location loc) const;

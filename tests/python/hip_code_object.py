@@ -34,10 +34,10 @@ Path(sys.argv[1]).write_bytes(executable.bundle.sections["kernel"])
 # OBJECT: NT_AMDGPU_METADATA
 # OBJECT: .group_segment_fixed_size: {{[1-9]}}
 # OBJECT: .kernarg_segment_size: 8
-# OBJECT: .max_flat_workgroup_size: 512
+# OBJECT: .max_flat_workgroup_size: 256
 # OBJECT: .name: ark_kernel
 # OBJECT: .reqd_workgroup_size:
-# OBJECT-NEXT: - 512
+# OBJECT-NEXT: - 256
 # OBJECT: .vgpr_spill_count: 0
 # OBJECT: .wavefront_size: 64
 # OBJECT-NOT: .name:

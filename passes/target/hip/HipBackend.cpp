@@ -60,7 +60,11 @@ public:
   Value createLoadFence(OpBuilder &builder, Location loc,
                         Value number) const override;
 
+  Value createWarpPointer(OpBuilder &builder, Location loc,
+                          Value base) const override;
   void keepOrder(OpBuilder &builder, Location loc) const override;
+  Value createStreamingLoad(OpBuilder &builder, Location loc, Value pointer,
+                            int64_t words) const override;
 
   bool isMachineDialect(const Dialect &dialect) const override {
     return isa<ROCDL::ROCDLDialect>(dialect);
@@ -159,9 +163,26 @@ Value HipBackend::createLoadFence(OpBuilder &builder, Location loc,
                         "=v,0,~{memory}");
 }
 
+Value HipBackend::createWarpPointer(OpBuilder &builder, Location loc,
+                                    Value base) const {
+  // Neither LICM nor strength reduction looks through the instruction.
+  Type word = builder.getI64Type();
+  Value address = LLVM::PtrToIntOp::create(builder, loc, word, base);
+  Value common = ROCDL::ReadfirstlaneOp::create(builder, loc, word, address);
+  return LLVM::IntToPtrOp::create(builder, loc, base.getType(), common);
+}
+
 void HipBackend::keepOrder(OpBuilder &builder, Location loc) const {
   // Instructions of no kind may cross.
   ROCDL::SchedBarrier::create(builder, loc, /*mask=*/0);
+}
+
+Value HipBackend::createStreamingLoad(OpBuilder &builder, Location loc,
+                                      Value pointer, int64_t words) const {
+  auto type = VectorType::get({words}, builder.getI32Type());
+  return LLVM::LoadOp::create(builder, loc, type, pointer,
+                              /*alignment=*/4 * words, /*isVolatile=*/false,
+                              /*isNonTemporal=*/true);
 }
 
 void ark::registerHipBackend() {

@@ -137,8 +137,8 @@ private:
   struct Work {
     /// Stores the loaded chunks of the next stage.
     bool stores;
-    /// Loads the stage after the next one, which begins here; null for none.
-    Value next;
+    /// Loads the chunks of the stage after the next one; null for none.
+    llvm::function_ref<SmallVector<Value>()> load;
   };
 
   Value constant(int64_t number) {
@@ -152,6 +152,7 @@ private:
   }
   VectorType getAccumulatorType();
   void runStage(int64_t stage, Work work);
+  void runPairs(int64_t pairs);
   void runStages();
   SmallVector<Value> readOperand(int64_t stage, Value row, int64_t first,
                                  int64_t distance, int64_t count);
@@ -276,8 +277,8 @@ void StoredBuilder::runStage(int64_t stage, Work work) {
                                shape.blocks));
   }
   SmallVector<Value> arrived = loaded;
-  if (work.next)
-    loaded = stages.load(work.next);
+  if (work.load)
+    loaded = work.load();
   // To save registers, compilers would move the loads down to their use.
   keepOrder();
   for (int64_t i = 0; i < slices * steps; ++i) {
@@ -290,42 +291,67 @@ void StoredBuilder::runStage(int64_t stage, Work work) {
   keepOrder();
 }
 
-/// Multiplies all stages, two per iteration, so that addresses are constant.
-/// Loads run two stages ahead.
+/// Multiplies pairs of stages in a loop, so that addresses of shared memory are
+/// constant. Loads run two stages ahead.
+void StoredBuilder::runPairs(int64_t pairs) {
+  int64_t depth = shape.stageDepth;
+  std::optional<StoredStages::Cursor> cursor = stages.createCursor(2 * depth);
+  // Calls `visit` with all values that iterations hand on.
+  auto forEachCarried = [&](auto visit) {
+    llvm::for_each(accumulators, visit);
+    llvm::for_each(loaded, visit);
+    if (!cursor)
+      return;
+    llvm::for_each(cursor->pointers, visit);
+    llvm::for_each(cursor->distances, visit);
+  };
+  auto getCarried = [&] {
+    SmallVector<Value> values;
+    forEachCarried([&](Value value) { values.push_back(value); });
+    return values;
+  };
+  auto setCarried = [&](ValueRange values) {
+    auto next = values.begin();
+    forEachCarried([&](Value &value) { value = *next++; });
+  };
+  // AMD's scalar units compare numbers of 32 bits, but not of 64 bits.
+  auto number = [&](int64_t k) {
+    return arith::ConstantIntOp::create(builder, k, 32);
+  };
+  auto loop = scf::ForOp::create(builder, number(0), number(2 * pairs * depth),
+                                 number(2 * depth), ValueRange(getCarried()));
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToEnd(loop.getBody());
+  setCarried(loop.getRegionIterArgs());
+  Value k = arith::IndexCastOp::create(builder, builder.getIndexType(),
+                                       loop.getInductionVar());
+  if (cursor)
+    stages.keepDistances(*cursor);
+  for (int64_t stage : {0, 1})
+    runStage(stage, {/*stores=*/true, [&] {
+                       return cursor ? stages.load(*cursor, stage * depth)
+                                     : stages.load(add(k, (2 + stage) * depth));
+                     }});
+  if (cursor)
+    stages.advance(*cursor, 2 * depth);
+  scf::YieldOp::create(builder, getCarried());
+  setCarried(loop.getResults());
+}
+
 void StoredBuilder::runStages() {
   int64_t depth = shape.stageDepth, last = shape.numStages - 1;
   stages.store(stages.load(constant(0)), /*stage=*/0);
   loaded = stages.load(constant(depth));
-  int64_t pairs = (shape.numStages - 2) / 2, done = 2 * pairs;
-  if (pairs > 0) {
-    SmallVector<Value> inits(accumulators);
-    llvm::append_range(inits, loaded);
-    // AMD's scalar units compare numbers of 32 bits, but not of 64 bits.
-    auto number = [&](int64_t k) {
-      return arith::ConstantIntOp::create(builder, k, 32);
-    };
-    auto loop = scf::ForOp::create(builder, number(0), number(done * depth),
-                                   number(2 * depth), inits);
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToEnd(loop.getBody());
-    auto take = [&](ValueRange values) {
-      accumulators.assign(values.begin(), values.begin() + accumulators.size());
-      values = values.drop_front(accumulators.size());
-      loaded.assign(values.begin(), values.end());
-    };
-    take(loop.getRegionIterArgs());
-    Value k = arith::IndexCastOp::create(builder, builder.getIndexType(),
-                                         loop.getInductionVar());
-    runStage(0, {/*stores=*/true, add(k, 2 * depth)});
-    runStage(1, {/*stores=*/true, add(k, 3 * depth)});
-    SmallVector<Value> results(accumulators);
-    llvm::append_range(results, loaded);
-    scf::YieldOp::create(builder, results);
-    take(loop.getResults());
+  int64_t pairs = (shape.numStages - 2) / 2;
+  if (pairs > 0)
+    runPairs(pairs);
+  for (int64_t i = 2 * pairs; i <= last; ++i) {
+    auto load = [&] { return stages.load(constant((i + 2) * depth)); };
+    runStage(i % 2,
+             {/*stores=*/i < last,
+              i + 2 <= last ? llvm::function_ref<SmallVector<Value>()>(load)
+                            : nullptr});
   }
-  for (int64_t i = done; i <= last; ++i)
-    runStage(i % 2, {/*stores=*/i < last,
-                     i + 2 <= last ? constant((i + 2) * depth) : Value()});
   // The next tile overwrites the stages.
   gpu::BarrierOp::create(builder);
 }

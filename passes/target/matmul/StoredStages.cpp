@@ -2,6 +2,7 @@
 
 #include "passes/target/matmul/StoredStages.h"
 
+#include "lib/backend/GpuInstructions.h"
 #include "passes/target/memory_access/SpacePointer.h"
 #include "passes/target/memory_access/WideLoad.h"
 
@@ -74,7 +75,9 @@ void StoredStages::addOperand(Value buffer, int64_t rows, int64_t firstRow,
   int64_t rowsPerLoad = shape.threads / chunksPerRow;
   auto metadata = memref::ExtractStridedMetadataOp::create(builder, buffer);
   Value pitch = multiply(metadata.getStrides().front(), kElementBytes);
-  Value pointer = createSpacePointer(builder, buffer, kGlobalSpace);
+  pointers.push_back(getGpuInstructions(builder).createWarpPointer(
+      builder, builder.getLoc(),
+      createSpacePointer(builder, buffer, kGlobalSpace)));
   Value threadRow =
       arith::DivUIOp::create(builder, thread, constant(chunksPerRow));
   Value chunk = arith::RemUIOp::create(builder, thread, constant(chunksPerRow));
@@ -89,47 +92,92 @@ void StoredStages::addOperand(Value buffer, int64_t rows, int64_t firstRow,
           builder, memref::DimOp::create(builder, buffer, 0), constant(1));
       row = arith::MinUIOp::create(builder, row, last);
     }
-    chunks.push_back({pointer, arith::MulIOp::create(builder, row, pitch),
-                      target, k, isNear(buffer, rows)});
+    chunks.push_back({static_cast<unsigned>(pointers.size() - 1),
+                      arith::MulIOp::create(builder, row, pitch), target, k,
+                      isNear(buffer, rows)});
   }
 }
 
 /// Computes a distance with 32 bits, which loads of AMD GPUs add to an address
 /// that all threads have in common.
 Value StoredStages::narrow(Value distance) {
-  Value low =
-      arith::IndexCastOp::create(builder, builder.getI32Type(), distance);
-  return arith::IndexCastUIOp::create(builder, builder.getIndexType(), low);
+  return arith::IndexCastOp::create(builder, builder.getI32Type(), distance);
+}
+
+bool StoredStages::isRagged() const {
+  return product.depth % shape.stageDepth != 0;
+}
+
+Value StoredStages::loadWords(Value base, Value offset) {
+  auto words = VectorType::get({kLoadBytes / 4}, builder.getI32Type());
+  if (offset.getType().isInteger(32))
+    offset =
+        arith::IndexCastUIOp::create(builder, builder.getIndexType(), offset);
+  return LLVM::LoadOp::create(builder, words,
+                              createOffset(builder, base, offset), kLoadBytes);
 }
 
 SmallVector<Value> StoredStages::load(Value k) {
-  bool isRagged = product.depth % shape.stageDepth != 0;
-  auto words = VectorType::get({kLoadBytes / 4}, builder.getI32Type());
   return llvm::map_to_vector(chunks, [&](const Chunk &chunk) -> Value {
-    // The address is a sum of a number that all threads have and of one that
-    // does not change.
-    Value base =
-        createOffset(builder, chunk.pointer, multiply(k, kElementBytes));
+    Value base = createOffset(builder, pointers[chunk.operand],
+                              multiply(k, kElementBytes));
     Value inRow = chunk.k;
-    if (isRagged) {
+    if (isRagged()) {
       Value most = arith::SubIOp::create(
           builder, constant(product.depth - kElementsPerLoad), k);
       inRow = arith::MinSIOp::create(builder, inRow, most);
     }
     Value offset = add(chunk.offset, multiply(inRow, kElementBytes));
-    if (chunk.isNear)
-      offset = narrow(offset);
-    Value loaded = LLVM::LoadOp::create(
-        builder, words, createOffset(builder, base, offset), kLoadBytes);
-    if (!isRagged)
+    Value loaded = loadWords(base, chunk.isNear ? narrow(offset) : offset);
+    if (!isRagged())
       return loaded;
     Value isThere =
         arith::CmpIOp::create(builder, arith::CmpIPredicate::ult,
                               add(k, chunk.k), constant(product.depth));
     return arith::SelectOp::create(
         builder, isThere, loaded,
-        arith::ConstantOp::create(builder, builder.getZeroAttr(words)));
+        arith::ConstantOp::create(builder,
+                                  builder.getZeroAttr(loaded.getType())));
   });
+}
+
+//===----------------------------------------------------------------------===//
+// Places that move along K
+//===----------------------------------------------------------------------===//
+
+std::optional<StoredStages::Cursor> StoredStages::createCursor(int64_t k) {
+  if (isRagged() ||
+      !llvm::all_of(chunks, [](const Chunk &chunk) { return chunk.isNear; }))
+    return std::nullopt;
+  Cursor cursor{pointers, {}};
+  advance(cursor, k);
+  for (const Chunk &chunk : chunks)
+    cursor.distances.push_back(
+        narrow(add(chunk.offset, multiply(chunk.k, kElementBytes))));
+  return cursor;
+}
+
+void StoredStages::keepDistances(Cursor &cursor) {
+  const GpuInstructions &instructions = getGpuInstructions(builder);
+  for (Value &distance : cursor.distances)
+    distance =
+        instructions.createOpaqueNumber(builder, builder.getLoc(), distance);
+}
+
+void StoredStages::advance(Cursor &cursor, int64_t elements) {
+  for (Value &pointer : cursor.pointers)
+    pointer =
+        createOffset(builder, pointer, constant(elements * kElementBytes));
+}
+
+SmallVector<Value> StoredStages::load(const Cursor &cursor, int64_t elements) {
+  Cursor moved = cursor;
+  advance(moved, elements);
+  return llvm::map_to_vector(
+      llvm::zip(chunks, cursor.distances), [&](auto pair) -> Value {
+        auto [chunk, distance] = pair;
+        return loadWords(moved.pointers[chunk.operand], distance);
+      });
 }
 
 void StoredStages::store(ValueRange values, int64_t stage) {

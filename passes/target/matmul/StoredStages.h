@@ -19,6 +19,24 @@ public:
 
   /// Loads this thread's chunks of a stage that begins at `k`, an index.
   SmallVector<Value> load(Value k);
+
+  /// Places of chunks in global memory that move along K in a loop: a pointer
+  /// for each operand, which all threads have in common, and the distances of
+  /// this thread's chunks, as i32.
+  struct Cursor {
+    SmallVector<Value> pointers, distances;
+  };
+  /// Returns the places of a stage that begins at `k`, or nothing if distances
+  /// have more than 32 bits, or if the last stage has fewer elements.
+  std::optional<Cursor> createCursor(int64_t k);
+  /// Makes the distances opaque to compilers, which would otherwise add them to
+  /// the pointers in each iteration. The loads of AMD GPUs add both.
+  void keepDistances(Cursor &cursor);
+  /// Moves the cursor by a number of elements of K.
+  void advance(Cursor &cursor, int64_t elements);
+  /// Loads this thread's chunks of the stage that begins `elements` of K after
+  /// the cursor.
+  SmallVector<Value> load(const Cursor &cursor, int64_t elements);
   /// Stores chunks to stage 0 or 1.
   void store(ValueRange chunks, int64_t stage);
 
@@ -34,7 +52,8 @@ private:
   /// to the operand, its place in a stage, and its distance along K. Distances
   /// of near chunks have 32 bits.
   struct Chunk {
-    Value pointer, offset, target, k;
+    unsigned operand;
+    Value offset, target, k;
     bool isNear;
   };
 
@@ -44,11 +63,15 @@ private:
   Value multiply(Value a, int64_t b);
   Value getSwizzledBytes(Value row, Value chunk);
   Value narrow(Value distance);
+  bool isRagged() const;
+  Value loadWords(Value base, Value offset);
 
   ImplicitLocOpBuilder &builder;
   const MatmulTile &product;
   const StoredShape &shape;
   Value shared;
+  /// The left and the right operand.
+  SmallVector<Value> pointers;
   SmallVector<Chunk> chunks;
 };
 

@@ -32,7 +32,9 @@ ark.kernel @k {
 // CHECK-COUNT-2: llvm.load %{{.+}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
 // CHECK-COUNT-2: llvm.store %{{.+}} {alignment = 16 : i64} : vector<4xi32>, !llvm.ptr<3>
 // CHECK-COUNT-2: llvm.load %{{.+}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
+// The loop hands on a pointer for each operand, and the distances of the thread's chunks, which stay opaque.
 // CHECK: scf.for %{{.+}} = %c0_i32 to %c192_i32 step %c64_i32 iter_args(
+// CHECK-COUNT-2: llvm.inline_asm has_side_effects "", "=v,0" %{{.+}} : (i32) -> i32
 // CHECK: gpu.barrier
 // CHECK-COUNT-6: llvm.load %{{.+}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xi32>
 // CHECK-COUNT-2: llvm.load %{{.+}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
@@ -46,7 +48,7 @@ ark.kernel @k {
 // CHECK: rocdl.sched.barrier 0
 // CHECK: gpu.barrier
 // CHECK-COUNT-8: rocdl.mfma.f32.32x32x8bf16.1k
-// CHECK: scf.yield
+// CHECK: scf.yield {{.+}} : {{.+}}, !llvm.ptr<1>, !llvm.ptr<1>, i32, i32
 // The last two stages load nothing, and the last one stores nothing.
 // CHECK-NOT: !llvm.ptr<1>
 // CHECK-COUNT-8: rocdl.mfma.f32.32x32x8bf16.1k

@@ -12,7 +12,7 @@
 // Loads of weights are instructions of the backend, whatever the matrix instruction is.
 // RUN: ark-opt %s --split-input-file '--ark-assign-target=target={#ark.target<backend = hip, arch = "other", sms = 108, warps = 16, shared_memory = 65536, bandwidth = 1850, flops = 250000, handoff = 700, barrier = 1200, overhead = 250, gpu = #ark.gpu<warp_size = 32, %{mma}>>}' --ark-use-tensor-cores=threads=128 \
 // RUN:   | FileCheck %s --check-prefix=OTHER --implicit-check-not=inline_asm
-// OTHER: llvm.load %{{.+}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
+// OTHER: llvm.load %{{.+}} {alignment = 16 : i64, nontemporal} : !llvm.ptr<1> -> vector<4xi32>
 // OTHER: nvvm.mma.sync
 
 // Without a target there is no matrix instruction.

@@ -25,7 +25,7 @@
 // HIP: rocdl.workitem.id.x
 // HIP: rocdl.ds_swizzle
 // HIP: rocdl.barrier
-// HIP: llvm.func @ark_kernel(%{{.+}}: !llvm.ptr) attributes {gpu.kernel, {{.*}}rocdl.flat_work_group_size = "512,512", rocdl.kernel
+// HIP: llvm.func @ark_kernel(%{{.+}}: !llvm.ptr) attributes {gpu.kernel, {{.*}}rocdl.flat_work_group_size = "256,256", rocdl.kernel
 // HIP: rocdl.workgroup.id.x
 ark.program @norm(%x: tensor<64x32xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
     -> (tensor<64x32xf32> {ark.name = "y"}) {
