@@ -54,8 +54,8 @@ def compile_to(target: str, program: ark.Program) -> bytes:
     machine = executable.bundle.manifest.target
     assert kernel[".max_flat_workgroup_size"] == machine.warps * 64
     assert kernel[".group_segment_fixed_size"] == machine.shared_memory <= 160 * 1024
-    # Eight warps on four SIMDs of 512 registers each.
-    assert 0 < kernel[".vgpr_count"] <= 256
+    # Four warps on four SIMDs of 512 registers each.
+    assert 0 < kernel[".vgpr_count"] <= 512
     return image
 
 
