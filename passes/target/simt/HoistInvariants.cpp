@@ -116,6 +116,14 @@ SmallVector<Operation *> InvariantFinder::find() {
   return moving.takeVector();
 }
 
+/// Returns true if the task has one vCTA, which computes a product. Its ops
+/// would move without gain, and the product would lose its epilogue.
+static bool isSingleProduct(scf::ForOp vctas) {
+  return vctas.getInductionVar().use_empty() &&
+         llvm::any_of(vctas.getBody()->getOps<linalg::LinalgOp>(),
+                      linalg::isaContractionOpInterface);
+}
+
 namespace {
 struct HoistInvariantsPass
     : ark::impl::HoistInvariantsPassBase<HoistInvariantsPass> {
@@ -123,7 +131,8 @@ struct HoistInvariantsPass
 
   void runOnOperation() override {
     for (func::FuncOp body : getBodies(getOperation()))
-      if (scf::ForOp vctas = getVctaLoop(body)) {
+      if (scf::ForOp vctas = getVctaLoop(body);
+          vctas && !isSingleProduct(vctas)) {
         // Views move first, so that their users can follow.
         moveLoopInvariantCode(vctas);
         for (Operation *op : InvariantFinder(vctas).find()) {

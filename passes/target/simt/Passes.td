@@ -11,7 +11,8 @@ def HoistInvariantsPass : Pass<"ark-hoist-invariants", "::mlir::ModuleOp"> {
     Moves a `linalg` op before the loop over vCTAs if its operands do not depend on the vCTA, and
     its result is a temporary that no other op writes. An example is the norm of a row that all
     vCTAs multiply with their weights. Views, loads and receives of LL packets that are the same for
-    all vCTAs move as well.
+    all vCTAs move as well. Nothing moves in a task of one vCTA that computes a product: the product
+    stays beside its epilogue.
 
     ```mlir
     scf.for %v = %begin to %end step %c1 {

@@ -84,6 +84,12 @@ def test_small_and_large_tiles(tile: tuple[int, int], arch: str, check: Check) -
     assert ("x32.bf16" in text or "x16.bf16" in text) == (arch == "gfx950")
 
 
+def test_a_product_of_one_tile(check: Check) -> None:
+    """The accumulators of a task of one vCTA stay in registers, too: LDS has no room for them."""
+    arrays = draw(x=((256, 128), ark.bf16), w=((128, 128), ark.bf16))
+    assert MFMA in check(product((256, 128, 128), (256, 128), ark.bf16), arrays, arch="gfx942").text
+
+
 def test_batches_of_products(check: Check) -> None:
     with ark.Program("batches") as program, ark.planner(tile=(1, 64, 64)):
         x, w = ark.input("x", (3, 128, 128), ark.fp16), ark.input("w", (3, 96, 128), ark.fp16)

@@ -302,3 +302,37 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
   }
   return
 }
+
+// -----
+
+// A task of one vCTA repeats nothing, so that its product stays beside its epilogue.
+#x = affine_map<(m, n, k) -> (m, k)>
+#w = affine_map<(m, n, k) -> (n, k)>
+#y = affine_map<(m, n, k) -> (m, n)>
+#id = affine_map<(m, n) -> (m, n)>
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// CHECK-LABEL: func.func private @body(
+// CHECK: scf.for
+// CHECK-NEXT: linalg.fill
+// CHECK-NEXT: linalg.contract
+// CHECK-NEXT: linalg.generic
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<8x4xf32> {llvm.noalias},
+    %w: memref<8x4xf32> {llvm.noalias}, %out: memref<8x8xf32> {llvm.noalias}) {
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant 0.0 : f32
+  %t = memref.alloca() : memref<8x8xf32>
+  scf.for %v = %begin to %end step %c1 {
+    linalg.fill ins(%zero : f32) outs(%t : memref<8x8xf32>)
+    linalg.contract indexing_maps = [#x, #w, #y] ins(%x, %w : memref<8x4xf32>, memref<8x4xf32>) outs(%t : memref<8x8xf32>)
+    linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%t : memref<8x8xf32>) outs(%out : memref<8x8xf32>) {
+    ^bb0(%a: f32, %o: f32):
+      %r = arith.negf %a : f32
+      linalg.yield %r : f32
+    }
+  }
+  return
+}
