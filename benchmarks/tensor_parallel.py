@@ -10,6 +10,7 @@ one run; a table has the medians of their times for one token.
 nccl      PyTorch's kernels and NCCL's all-reduce, in a CUDA graph for each rank; with one rank a
           graph without an all-reduce
 one-shot  the same with the one-shot all-reduce of PyTorch's symmetric memory
+two-shot  the same with its two-shot all-reduce
 ark       one launch for each GPU, which exchanges partial sums itself
 
 Events around the replays measure PyTorch's time, on the slowest rank. The caller measures ark's
@@ -46,7 +47,8 @@ from table import table
 import ark_mlir as ark
 from ark_mlir.bundle import read_bundle
 
-ARMS = ("nccl", "one-shot", "ark")
+SYMMETRIC = ("one-shot", "two-shot")
+ARMS = ("nccl", *SYMMETRIC, "ark")
 # Upper bounds of ark's time for a token in ms, by setting and ranks.
 AIMS = {("A", 2): 0.46, ("A", 4): 0.34, ("Qwen3-8B", 2): 1.95, ("Qwen3-8B", 4): 1.15}
 CHECKED = 4
@@ -294,7 +296,7 @@ class Session:
         with TorchRanks(job) as others:
             arms: dict[str, Arm] = {"nccl": TorchArm(others, "nccl", problem)}
             if ranks > 1 and self._device == "cuda":
-                arms["one-shot"] = TorchArm(others, "one-shot", problem)
+                arms |= {name: TorchArm(others, name, problem) for name in SYMMETRIC}
             try:
                 path = bundle_path(self.options.bundles, problem.name, ranks)
                 mine = ArkRanks(path, problem.tensors)
@@ -339,7 +341,8 @@ class Session:
     def _add_row(self, name: str, ranks: int, times: dict[str, float]) -> None:
         cells = [f"{1e3 * times[arm]:.3f}" if arm in times else "not measured" for arm in ARMS]
         if ranks == 1:
-            cells[ARMS.index("one-shot")] = ""
+            for arm in SYMMETRIC:
+                cells[ARMS.index(arm)] = ""
         mine = times.get("ark")
         if mine is not None and ranks == 1:
             self._one_gpu[name] = mine

@@ -129,7 +129,7 @@ class RankArms:
             return OneRank()
         if arm == "nccl":
             return NcclRanks(self._job.ranks)
-        return SymmetricRanks(self._job.ranks, self._setting)
+        return SymmetricRanks(self._job.ranks, self._setting, arm)
 
 
 def divided(setting: Setting, ranks: int) -> Setting:
@@ -192,9 +192,12 @@ class NcclRanks(OneRank):
 
 
 class SymmetricRanks(NcclRanks):
-    """Adds partial products with the one-shot all-reduce of PyTorch's symmetric memory."""
+    """Adds partial products with an all-reduce of PyTorch's symmetric memory.
 
-    def __init__(self, ranks: int, setting: Setting) -> None:
+    ``algorithm`` is one-shot or two-shot.
+    """
+
+    def __init__(self, ranks: int, setting: Setting, algorithm: str) -> None:
         import torch.distributed._symmetric_memory as symmetric
 
         super().__init__(ranks)
@@ -203,7 +206,11 @@ class SymmetricRanks(NcclRanks):
         self._partial = symmetric.empty(*shape, dtype=torch.bfloat16, device="cuda")
         symmetric.rendezvous(self._partial, group)
         self._group = group.group_name
+        self._algorithm = algorithm
 
     def partial_product(self, x: Tensor, weight: Tensor) -> Tensor:
         torch.mm(x, weight.t(), out=self._partial)
-        return torch.ops.symm_mem.one_shot_all_reduce(self._partial, "sum", self._group)
+        if self._algorithm == "one-shot":
+            return torch.ops.symm_mem.one_shot_all_reduce(self._partial, "sum", self._group)
+        # The next product overwrites the sum, after the sum has been added to the residual.
+        return torch.ops.symm_mem.two_shot_all_reduce_(self._partial, "sum", self._group)

@@ -106,9 +106,13 @@ def count(text: str) -> int:
 def device_numbers(text: str) -> tuple[int, ...]:
     """Parses CUDA ordinals, such as ``0,1``, for argparse."""
     try:
-        return check_devices([int(number) for number in text.split(",")])
-    except (ValueError, InvalidUsageError):
+        numbers = [int(number) for number in text.split(",")]
+    except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r}: expected numbers, such as 0,1") from None
+    try:
+        return check_devices(numbers)
+    except InvalidUsageError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def unique(pairs: Sequence[tuple[str, Any]], option: str) -> dict[str, Any]:

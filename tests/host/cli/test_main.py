@@ -92,6 +92,12 @@ def test_wrong_usage_exits_with_2(ark: Ark, arguments: tuple[str, ...]) -> None:
     assert len(result.err.splitlines()) == 1
 
 
+def test_the_reason_for_refused_devices(ark: Ark) -> None:
+    arguments = ("generate", "folder", "--prompt-ids", "1", "--devices")
+    assert "a GPU is named twice" in ark(*arguments, "0,0").err
+    assert "expected numbers, such as 0,1" in ark(*arguments, "one").err
+
+
 def test_a_misspelt_command_has_a_suggestion(ark: Ark) -> None:
     assert "there is no command 'compil' (did you mean 'compile'?)" in ark("compil", "a").err
 
