@@ -110,7 +110,7 @@ def _is_sc(event: Event) -> bool:
 
 
 def _is_morally_strong(program: Program, a: Event, b: Event) -> bool:
-    """Both are in one thread, or both are strong with scopes that include the other thread.
+    """Returns True for events of one thread, and for strong events in each other's scopes.
 
     Two accesses have to be of the same word, too.
     """
@@ -199,6 +199,13 @@ def find_witnesses(facts: Facts, sources: Mapping[int, int], version: Version) -
         for co in _coherences(facts, sources, cause):
             if _is_coherent(facts, sources, rf, co, cause):
                 yield Witness(cause, base, co)
+
+
+def find_least_cause(facts: Facts, sources: Mapping[int, int], version: Version) -> Relation:
+    """Returns causality without the order of fence.sc; further sources only add pairs."""
+    n = len(facts.events)
+    rf = from_pairs(n, ((w, r) for r, w in sources.items() if w != INITIAL))
+    return _find_causes(facts, rf, empty(n), version)[1]
 
 
 def _fence_orders(facts: Facts) -> Iterator[Relation]:

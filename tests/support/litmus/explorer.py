@@ -6,9 +6,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from .axioms import INITIAL, Facts, Version, Witness, find_facts, find_witnesses, races
+from .axioms import (
+    INITIAL,
+    Facts,
+    Version,
+    Witness,
+    find_facts,
+    find_least_cause,
+    find_witnesses,
+    races,
+)
 from .program import Access, Event, Program, list_events
-from .relations import bits, from_pairs, is_acyclic
+from .relations import Relation, bits, from_pairs, is_acyclic
 
 
 @dataclass(frozen=True)
@@ -51,16 +60,34 @@ class _Search:
         reads = [event for event in self.events if event.is_read]
         self.reads = sorted(reads, key=_rank)
 
-    def run(self, k: int = 0) -> Iterator[Execution]:
+    def run(self, k: int = 0, cause: Relation | None = None) -> Iterator[Execution]:
+        """Yields the executions in which the first k reads have the sources chosen so far.
+
+        Args:
+            k: the number of reads with a source.
+            cause: causality, as far as the sources of strong reads determine it, once all of them
+                have a source.
+        """
         if k == len(self.reads):
             yield from self._finish()
             return
         read = self.reads[k]
+        if cause is None and not read.instruction.is_strong:
+            cause = find_least_cause(self.all, self.sources, self.version)
         for source in self._candidates(read):
+            if cause is not None and self._is_hidden(read.number, source, cause):
+                continue
             self.sources[read.number] = source
-            if self._may_hold():
-                yield from self.run(k + 1)
+            if self._may_hold() and not self._is_from_thin_air():
+                yield from self.run(k + 1, cause)
             del self.sources[read.number]
+
+    def _is_hidden(self, read: int, source: int, cause: Relation) -> bool:
+        """Returns True if causality forbids that a read returns the value of a write."""
+        if source == INITIAL:
+            return any(cause[write] >> read & 1 for write in self._writes_of(read))
+        between = cause[source] & self.all.writes[source]
+        return bool(cause[read] >> source & 1 or any(cause[w] >> read & 1 for w in bits(between)))
 
     def _candidates(self, read: Event) -> Iterator[int]:
         """Yields the writes that a read may return, as far as two events alone tell."""
@@ -141,7 +168,7 @@ class _Search:
             if read.instruction.access is Access.COMPARE
             and reads[read.number] != read.instruction.expected
         )
-        if failed & set(self.sources.values()) or self._is_from_thin_air():
+        if failed & set(self.sources.values()):
             return
         facts = self.facts(failed)
         registers = {

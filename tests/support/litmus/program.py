@@ -27,7 +27,7 @@ class Order(Enum):
 
 
 class Access(Enum):
-    """What an instruction does."""
+    """The effect of an instruction."""
 
     LOAD = auto()
     STORE = auto()
@@ -50,7 +50,7 @@ class Instruction:
     """An instruction of a thread.
 
     Attributes:
-        access: what the instruction does.
+        access: the effect.
         order, scope: the order and scope; the scope of a weak access has no meaning.
         word: the shared word, or the name of the barrier of the CTA; empty for a fence.
         value: the stored value or the summand: a number, or the name of a register.

@@ -9,11 +9,11 @@ from __future__ import annotations
 import pytest
 from litmus import Program, Thread, Version, allows, explore, find_races, last_values, parse
 
-# The place of a thread: its GPU and its CTA.
-Place = tuple[int, int]
-FIRST: Place = (0, 0)
-SECOND: Place = (0, 1)
-OTHER_GPU: Place = (1, 2)
+# The CTA of a thread, by the numbers of its GPU and of the CTA.
+Cta = tuple[int, int]
+FIRST: Cta = (0, 0)
+SECOND: Cta = (0, 1)
+OTHER_GPU: Cta = (1, 2)
 SAME_CTA = (FIRST,) * 4
 SAME_GPU = (FIRST, SECOND, (0, 3), (0, 4))
 TWO_GPUS = (FIRST, OTHER_GPU, (0, 3), (1, 4))
@@ -21,16 +21,16 @@ TWO_GPUS = (FIRST, OTHER_GPU, (0, 3), (1, 4))
 each_version = pytest.mark.parametrize("version", list(Version), ids=lambda v: v.value)
 
 
-def make(places: tuple[Place, ...], *texts: str) -> Program:
-    threads = zip(places, texts, strict=False)
+def make(ctas: tuple[Cta, ...], *texts: str) -> Program:
+    threads = zip(ctas, texts, strict=False)
     return Program(tuple(Thread(gpu, cta, parse(text)) for (gpu, cta), text in threads))
 
 
-def message_passing(places: tuple[Place, ...], write: str, read: str) -> Program:
-    return make(places, f"st x, 1; {write}", f"{read}; q = ld x")
+def message_passing(ctas: tuple[Cta, ...], write: str, read: str) -> Program:
+    return make(ctas, f"st x, 1; {write}", f"{read}; q = ld x")
 
 
-# The places, how the flag is written and read, and whether the data may be stale.
+# The CTAs of the threads, how the flag is written and read, and whether the data may be stale.
 MESSAGE_PASSING = [
     (SAME_GPU, "st.weak f, 1", "r = ld.weak f", True),
     (SAME_GPU, "st.relaxed.gpu f, 1", "r = ld.relaxed.gpu f", True),
@@ -63,18 +63,18 @@ MESSAGE_PASSING = [
 
 
 @each_version
-@pytest.mark.parametrize(("places", "write", "read", "stale"), MESSAGE_PASSING)
+@pytest.mark.parametrize(("ctas", "write", "read", "stale"), MESSAGE_PASSING)
 def test_message_passing(
-    places: tuple[Place, ...], write: str, read: str, stale: bool, version: Version
+    ctas: tuple[Cta, ...], write: str, read: str, stale: bool, version: Version
 ) -> None:
-    program = message_passing(places, write, read)
+    program = message_passing(ctas, write, read)
     assert allows(program, version, r=1, q=0) is stale
     assert allows(program, version, r=1, q=1)
 
 
 @each_version
 @pytest.mark.parametrize(
-    ("places", "fence", "both_old"),
+    ("ctas", "fence", "both_old"),
     [
         (SAME_GPU, "fence.sc.gpu", False),
         (SAME_GPU, "fence.acq_rel.gpu", True),
@@ -85,10 +85,10 @@ def test_message_passing(
     ],
 )
 def test_store_buffering(
-    places: tuple[Place, ...], fence: str, both_old: bool, version: Version
+    ctas: tuple[Cta, ...], fence: str, both_old: bool, version: Version
 ) -> None:
     program = make(
-        places,
+        ctas,
         f"st.relaxed.sys x, 1; {fence}; r = ld.relaxed.sys y",
         f"st.relaxed.sys y, 1; {fence}; q = ld.relaxed.sys x",
     )
@@ -163,7 +163,7 @@ def test_independent_reads_with_fences(fence: str, disagree: bool, version: Vers
 
 @each_version
 @pytest.mark.parametrize(
-    ("places", "store", "load", "backwards"),
+    ("ctas", "store", "load", "backwards"),
     [
         (SAME_GPU, "st.relaxed.gpu", "ld.relaxed.gpu", False),
         (SAME_GPU, "st.relaxed.gpu", "ld.weak", True),
@@ -173,9 +173,9 @@ def test_independent_reads_with_fences(fence: str, disagree: bool, version: Vers
     ],
 )
 def test_coherence_of_two_reads(
-    places: tuple[Place, ...], store: str, load: str, backwards: bool, version: Version
+    ctas: tuple[Cta, ...], store: str, load: str, backwards: bool, version: Version
 ) -> None:
-    program = make(places, f"{store} x, 1", f"r = {load} x; q = {load} x")
+    program = make(ctas, f"{store} x, 1", f"r = {load} x; q = {load} x")
     assert allows(program, version, r=1, q=0) is backwards
 
 
@@ -234,9 +234,9 @@ def test_a_write_that_another_thread_reads_first(
 @each_version
 def test_a_chain_with_a_wide_second_scope(version: Version) -> None:
     """Causality is transitive over scopes: the first hand-off has the scope of one GPU only."""
-    places = (FIRST, SECOND, OTHER_GPU)
+    ctas = (FIRST, SECOND, OTHER_GPU)
     program = make(
-        places,
+        ctas,
         "st x, 1; st.release.gpu f, 1",
         "a = ld.acquire.gpu f; st.release.sys g, 1",
         "b = ld.acquire.sys g; q = ld x",
@@ -244,7 +244,7 @@ def test_a_chain_with_a_wide_second_scope(version: Version) -> None:
     assert not allows(program, version, a=1, b=1, q=0)
     assert not find_races(
         make(
-            places,
+            ctas,
             "st x, 1; st.release.gpu f, 1",
             "ld.acquire.gpu f until 1; st.release.sys g, 1",
             "ld.acquire.sys g until 1; q = ld x",
@@ -268,7 +268,7 @@ def test_an_update_continues_a_release(second: str, version: Version) -> None:
 
 @each_version
 @pytest.mark.parametrize(
-    ("places", "ours", "theirs", "atomic"),
+    ("ctas", "ours", "theirs", "atomic"),
     [
         (SAME_GPU, "gpu", "gpu", True),
         (SAME_GPU, "gpu", "cta", False),
@@ -277,10 +277,10 @@ def test_an_update_continues_a_release(second: str, version: Version) -> None:
     ],
 )
 def test_atomicity_of_updates(
-    places: tuple[Place, ...], ours: str, theirs: str, atomic: bool, version: Version
+    ctas: tuple[Cta, ...], ours: str, theirs: str, atomic: bool, version: Version
 ) -> None:
     """An update may be lost if the scopes do not include each other."""
-    program = make(places, f"red.relaxed.{ours}.add c, 1", f"red.relaxed.{theirs}.add c, 1")
+    program = make(ctas, f"red.relaxed.{ours}.add c, 1", f"red.relaxed.{theirs}.add c, 1")
     sums = {
         value for execution in explore(program, version) for value in last_values(execution, "c")
     }
@@ -304,20 +304,20 @@ def test_exchanges(version: Version) -> None:
 
 
 @each_version
-@pytest.mark.parametrize(("places", "stale"), [(SAME_CTA, False), (SAME_GPU, True)])
+@pytest.mark.parametrize(("ctas", "stale"), [(SAME_CTA, False), (SAME_GPU, True)])
 def test_a_barrier_orders_the_threads_of_a_cta(
-    places: tuple[Place, ...], stale: bool, version: Version
+    ctas: tuple[Cta, ...], stale: bool, version: Version
 ) -> None:
-    program = make(places, "st x, 1; bar.sync b", "bar.sync b; q = ld x")
+    program = make(ctas, "st x, 1; bar.sync b", "bar.sync b; q = ld x")
     assert allows(program, version, q=0) is stale
     assert bool(find_races(program, version)) is stale
 
 
 @each_version
 def test_a_release_covers_the_stores_before_a_barrier(version: Version) -> None:
-    places = (FIRST, FIRST, SECOND)
+    ctas = (FIRST, FIRST, SECOND)
     program = make(
-        places,
+        ctas,
         "st x, 1; bar.sync b; st y, 1",
         "bar.sync b; red.release.gpu.add c, 1",
         "ld.acquire.gpu c until 1; q = ld x; r = ld y",
