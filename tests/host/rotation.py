@@ -339,6 +339,7 @@ ROTATION: dict[str, tuple[int, int]] = {
     "runtime/cuda/test_world_queue.py::test_closing_while_a_launch_is_queued": (8, 0),
     "runtime/cuda/test_world_queue.py::test_the_next_run_while_a_launch_is_queued": (8, 3),
     "runtime/cuda/test_world_refusals.py::test_a_world_that_cannot_run": (8, 0),
+    "runtime/ranks/test_hand_offs.py::test_a_gpu_that_is_an_iteration_ahead": (8, 3),
     "runtime/ranks/test_linking.py::test_a_wait_ends_after_all_arrivals": (8, 1),
     "runtime/ranks/test_linking.py::test_each_rank_has_its_lanes_and_tasks": (8, 0),
     "runtime/ranks/test_protocols.py::test_a_mistake_in_launches_is_found": (8, 3),

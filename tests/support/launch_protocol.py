@@ -1,9 +1,10 @@
 """A model of runs on a GPU for each of two ranks: begin, last barrier, stop, abort and reset.
 
-The model follows `ark_mlir/runtime/cuda/world.py` for the host, `linking.py` for the two levels of
-a barrier, and `GpuKernel.mlir`, `GpuSemaphores.mlir` and `CudaPeerRanks.mlir` for the lanes. Each
-step is one access to a shared word. One run may fail: any of its waits may time out, or the host
-gives up. A wait of another run ends only when the arrivals come. Each mistake changes one step.
+The model follows `ark_mlir/runtime/cuda/world.py` for the host, `linked_semaphore.py` for the two
+levels of a barrier, and `GpuKernel.mlir`, `GpuSemaphores.mlir` and `CudaPeerRanks.mlir` for the
+lanes. Each step is one access to a shared word. One run may fail: any of its waits may time out, or
+the host gives up. A wait of another run ends only when the arrivals come. Each mistake changes one
+step.
 """
 
 from __future__ import annotations
@@ -240,19 +241,21 @@ class Launches:
             then = f"stop {other + 1}" if other + 1 in GPUS else "look" if late else "arrive"
             yield after.with_lane(gpu, number, then)
         elif step == "arrive":
-            speaks = number == 0 and self.mistake != Mistake.NO_FIRST_LEVEL
-            then = "gather" if speaks else "tell 0" if number == 0 else "meet"
+            waits = self.mistake != Mistake.NO_FIRST_LEVEL
+            then = "gather" if waits else "tell 0" if number == 0 else "meet"
             yield state.with_gpu(gpu, first=own.first + 1).with_lane(gpu, number, then)
         elif step == "gather":
-            yield from self._wait(state, gpu, number, own.first >= count * LANES[gpu], "tell 0")
+            then = "tell 0" if number == 0 else "meet"
+            yield from self._wait(state, gpu, number, own.first >= count * LANES[gpu], then)
         elif step == "tell":
             other = int(which)
             then = f"tell {other + 1}" if other + 1 in GPUS else "meet"
-            told = state.with_gpu(other, second=state.gpus[other].second + 1)
-            yield told.with_lane(gpu, number, then)
+            if other != gpu:
+                state = state.with_gpu(other, second=state.gpus[other].second + 1)
+            yield state.with_lane(gpu, number, then)
         elif step == "meet":
-            needed = 1 if self.mistake == Mistake.NO_SECOND_LEVEL else len(GPUS)
-            met = own.second >= (count - 1) * len(GPUS) + needed
+            needed = 0 if self.mistake == Mistake.NO_SECOND_LEVEL else count * (len(GPUS) - 1)
+            met = own.second >= needed
             late = self.mistake == Mistake.STOP_AFTER_BARRIER and self._stops(
                 state, gpu, number, lane
             )

@@ -9,9 +9,8 @@ each rank has a separate GPU, linking changes four things:
 - a counter lies on every GPU whose lanes wait for it, since polling another GPU's memory is slow.
   A signal adds to the counter on each of these GPUs;
 - a stop tells the GPU of every rank which iteration is the last one;
-- a barrier has two levels. Lanes arrive at a counter on their own GPU. The first lane of each GPU
-  waits for all lanes of its GPU, then signals a second counter on every GPU. All lanes wait for
-  the second counter.
+- a barrier has two levels, and a semaphore with signals of the own GPU and of other GPUs has two
+  counters (:mod:`.linked_semaphore`).
 
 A linked wait has the same meaning: it ends when all arrivals of this iteration have happened.
 """
@@ -19,22 +18,21 @@ A linked wait has the same meaning: it ends when all arrivals of this iteration 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ...bundle import Bundle, Opcode, Semaphore, Tables
 from ...errors import UnsupportedError
-from ..drivers.abi import FREE_COUNTERS, MOST_RANKS, RANK_COUNTERS
+from ..drivers.abi import FREE_COUNTERS, MOST_RANKS
+from .linked_semaphore import Entry, LinkedSemaphore, give_second_counters
 from .rank_bundle import bundle_of_rank, lanes_of_rank
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = ["LinkedRank", "link"]
-
-_Entry = tuple[int, int, int, int]
 
 
 class LinkedRank(NamedTuple):
@@ -44,28 +42,14 @@ class LinkedRank(NamedTuple):
         bundle: the lanes of this rank alone; buffers of other ranks have the kind ``peer``.
         lanes: the index of each lane among the lanes of all ranks, ``[L]``.
         origins: for each instruction, the index of the instruction that it replaces, ``[I]``.
+        counters: for each semaphore of the joined program, the counters that lanes of this rank
+            wait for; none if no lane of this rank waits for it.
     """
 
     bundle: Bundle
     lanes: NDArray[np.int64]
     origins: NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class _Semaphore:
-    """A semaphore of the joined program.
-
-    Attributes:
-        number: the index of its counter on each GPU.
-        waiters: the ranks whose lanes wait for it.
-        second: the index of the counter of a barrier's second level; None if it is not a barrier.
-        arrivals: for a barrier, the lanes of each rank that pass it.
-    """
-
-    number: int
-    waiters: tuple[int, ...]
-    second: int | None = None
-    arrivals: tuple[int, ...] = ()
+    counters: tuple[tuple[int, ...], ...]
 
 
 def link(joined: Bundle) -> list[LinkedRank]:
@@ -89,7 +73,7 @@ def link(joined: Bundle) -> list[LinkedRank]:
     ]
 
 
-def _describe(joined: Bundle, lanes: list[tuple[int, ...]]) -> list[_Semaphore]:
+def _describe(joined: Bundle, lanes: list[tuple[int, ...]]) -> list[LinkedSemaphore]:
     """Returns the semaphores with the ranks that wait for them and the counters that they use."""
     tables, manifest = joined.tables, joined.manifest
     rank_of = np.zeros(len(tables.lanes), np.int64)
@@ -97,27 +81,24 @@ def _describe(joined: Bundle, lanes: list[tuple[int, ...]]) -> list[_Semaphore]:
         rank_of[list(its_lanes)] = rank
     codes, numbers = tables.instructions[:, 0], tables.instructions[:, 1]
     ranks = rank_of[tables.lane_of]
-    result: list[_Semaphore] = []
-    next_counter = len(manifest.semaphores)
+    semaphores: list[LinkedSemaphore] = []
     for number in range(len(manifest.semaphores)):
         used = numbers == number
         waiters = tuple(np.unique(ranks[used & tables.waits]).tolist())
-        barrier = used & (codes == Opcode.BARRIER)
-        if not barrier.any():
-            result.append(_Semaphore(number, waiters))
-            continue
-        if (used & ((codes == Opcode.SIGNAL) | (codes == Opcode.WAIT))).any():
+        is_barrier = bool((used & (codes == Opcode.BARRIER)).any())
+        if is_barrier and (used & ((codes == Opcode.SIGNAL) | (codes == Opcode.WAIT))).any():
             raise UnsupportedError(
                 f"semaphore {manifest.semaphores[number].name!r} is a barrier for some lanes and a "
                 "counter for others, which ranks on several GPUs do not support",
                 location=joined.where,
             )
-        arrivals = np.bincount(ranks[barrier], minlength=manifest.ranks)
-        result.append(_Semaphore(number, waiters, next_counter, tuple(arrivals.tolist())))
-        next_counter += 1
-    if next_counter > FREE_COUNTERS:
+        arrivals = np.bincount(ranks[used & tables.signals], minlength=manifest.ranks)
+        semaphores.append(LinkedSemaphore(number, waiters, tuple(arrivals.tolist()), is_barrier))
+    result = give_second_counters(tables, ranks, manifest.ranks, semaphores)
+    count = len(result) + sum(semaphore.remote is not None for semaphore in result)
+    if count > FREE_COUNTERS:
         raise UnsupportedError(
-            f"{manifest.program!r} has {next_counter} counters; the limit for several ranks is "
+            f"{manifest.program!r} has {count} counters; the limit for several ranks is "
             f"{FREE_COUNTERS}",
             location=joined.where,
         )
@@ -125,10 +106,10 @@ def _describe(joined: Bundle, lanes: list[tuple[int, ...]]) -> list[_Semaphore]:
 
 
 def _link_rank(
-    joined: Bundle, rank: int, lanes: tuple[int, ...], semaphores: list[_Semaphore]
+    joined: Bundle, rank: int, lanes: tuple[int, ...], semaphores: list[LinkedSemaphore]
 ) -> LinkedRank:
     tables = joined.tables
-    entries: list[_Entry] = []
+    entries: list[Entry] = []
     origins: list[int] = []
     bounds: list[tuple[int, int, int]] = []
     first_in_barrier = _FirstLanes()
@@ -136,7 +117,7 @@ def _link_rank(
         _, first, last = tables.lanes[lane].tolist()
         begin = len(entries)
         for index in range(first, last):
-            entry: _Entry = tuple(tables.instructions[index].tolist())
+            entry: Entry = tuple(tables.instructions[index].tolist())
             ranks = range(joined.manifest.ranks)
             for linked in _link_instruction(entry, rank, ranks, lane, semaphores, first_in_barrier):
                 entries.append(linked)
@@ -163,7 +144,8 @@ def _link_rank(
         },
         tables=linked_tables,
     )
-    return LinkedRank(bundle, np.array(lanes or (0,), np.int64), positions)
+    counters = tuple(semaphore.counters(rank) for semaphore in semaphores)
+    return LinkedRank(bundle, np.array(lanes or (0,), np.int64), positions, counters)
 
 
 class _FirstLanes:
@@ -177,20 +159,21 @@ class _FirstLanes:
 
 
 def _link_instruction(
-    entry: _Entry,
+    entry: Entry,
     rank: int,
     ranks: range,
     lane: int,
-    semaphores: list[_Semaphore],
+    semaphores: list[LinkedSemaphore],
     is_first: _FirstLanes,
-) -> Iterator[_Entry]:
+) -> Iterator[Entry]:
     """Yields the instructions that replace one instruction of the joined program."""
-    code, a, _, _ = entry
+    code, a, b, _ = entry
     if code == Opcode.SIGNAL:
-        for waiter in semaphores[a].waiters:
-            yield (Opcode.SIGNAL, _counter_on(waiter, rank, a), 0, 0)
+        yield from semaphores[a].signal(rank)
+    elif code == Opcode.WAIT and semaphores[a].remote is not None:
+        yield from semaphores[a].wait(rank, b)
     elif code == Opcode.BARRIER:
-        yield from _link_barrier(semaphores[a], rank, is_first(a, lane))
+        yield from semaphores[a].barrier(rank, is_first(a, lane))
     elif code == Opcode.STOP:
         for other in ranks:
             yield (Opcode.STOP, a, other - rank, 0)
@@ -198,30 +181,17 @@ def _link_instruction(
         yield entry
 
 
-def _link_barrier(semaphore: _Semaphore, rank: int, is_first: bool) -> Iterator[_Entry]:
-    assert semaphore.second is not None
-    yield (Opcode.SIGNAL, semaphore.number, 0, 0)
-    if is_first:
-        yield (Opcode.WAIT, semaphore.number, semaphore.arrivals[rank], 0)
-        for waiter in semaphore.waiters:
-            yield (Opcode.SIGNAL, _counter_on(waiter, rank, semaphore.second), 0, 0)
-    yield (Opcode.WAIT, semaphore.second, len(semaphore.waiters), 0)
-
-
-def _counter_on(gpu: int, home: int, number: int) -> int:
-    """Returns the index of a counter on `gpu`, relative to the counters on the GPU `home`."""
-    return (gpu - home) * RANK_COUNTERS + number
-
-
-def _counters(joined: Bundle, rank: int, semaphores: list[_Semaphore]) -> tuple[Semaphore, ...]:
-    """Returns the counters of one GPU: the semaphores of the program, then the second levels."""
-    first: list[Semaphore] = []
-    second: list[Semaphore] = []
+def _counters(
+    joined: Bundle, rank: int, semaphores: list[LinkedSemaphore]
+) -> tuple[Semaphore, ...]:
+    """Returns the counters of one GPU: the semaphores, then the counters of other GPUs' signals."""
+    own: list[Semaphore] = []
+    remote: list[Semaphore] = []
     for described, semaphore in zip(joined.manifest.semaphores, semaphores, strict=True):
-        if semaphore.second is None:
-            first.append(described)
+        if semaphore.remote is None:
+            own.append(described)
             continue
-        first.append(replace(described, arrivals=semaphore.arrivals[rank]))
-        name = f"{described.name}.peers"
-        second.append(Semaphore(name, len(semaphore.waiters), described.handoff))
-    return (*first, *second)
+        own.append(replace(described, arrivals=semaphore.arrivals[rank]))
+        arrivals = semaphore.remote_arrivals(rank)
+        remote.append(Semaphore(f"{described.name}.peers", arrivals, described.handoff))
+    return (*own, *remote)

@@ -31,7 +31,7 @@ def join_outcomes(
             codes[lane] = code
     counters = _join_counters(bundle, linked, outcomes)
     stops = (
-        _translate(bundle, rank, outcome.stop, counters)
+        _translate(bundle, rank, outcome, counters)
         for rank, outcome in zip(linked, outcomes, strict=True)
         if outcome.stop.abort
     )
@@ -55,8 +55,8 @@ def _join_counters(
 ) -> NDArray[np.uint64]:
     """Returns the counters of the program of all ranks.
 
-    The counter of a semaphore is the minimum of its counters on the GPUs that wait for it. The
-    counter of a barrier is the sum of the arrivals on all GPUs.
+    The counter of a semaphore is the minimum over the GPUs that wait for it. The counter of a
+    barrier is the sum of the arrivals on all GPUs.
     """
     count = len(bundle.manifest.semaphores)
     result = np.zeros(count, np.uint64)
@@ -69,18 +69,24 @@ def _join_counters(
     entries = bundle.tables.instructions
     barriers = set(entries[entries[:, 0] == Opcode.BARRIER, 1].tolist())
     for number in range(count):
-        seen = [int(values[number]) for rank, values in reported if _waits_for(rank, number)]
-        result[number] = (sum(seen) if number in barriers else min(seen)) if seen else 0
+        waiting = [(rank, values) for rank, values in reported if rank.counters[number]]
+        if number in barriers:
+            result[number] = sum(int(values[number]) for _, values in waiting)
+        elif waiting:
+            result[number] = min(_count(rank, values, number) for rank, values in waiting)
     return result
 
 
-def _waits_for(rank: LinkedRank, semaphore: int) -> bool:
-    tables = rank.bundle.tables
-    return bool((tables.instructions[tables.waits, 1] == semaphore).any())
+def _count(rank: LinkedRank, counters: NDArray[np.uint64], semaphore: int) -> int:
+    """Returns the signals of a semaphore that a GPU has counted."""
+    return sum(int(counters[counter]) for counter in rank.counters[semaphore])
 
 
-def _translate(bundle: Bundle, rank: LinkedRank, stop: Stop, counters: NDArray[np.uint64]) -> Stop:
+def _translate(
+    bundle: Bundle, rank: LinkedRank, outcome: Outcome, counters: NDArray[np.uint64]
+) -> Stop:
     """Returns the report of one GPU in terms of the program of all ranks."""
+    stop = outcome.stop
     if stop.abort == Abort.HOST and stop.expected:
         # The host ended a kernel that had just reported a hang.
         stop = replace(stop, abort=Abort.HANG)
@@ -94,10 +100,14 @@ def _translate(bundle: Bundle, rank: LinkedRank, stop: Stop, counters: NDArray[n
         stop, lane=int(rank.lanes[stop.lane]), instruction=origin, semaphore=semaphore
     )
     linked_arrivals = int(rank.bundle.tables.instructions[stop.instruction, 2])
-    if code != Opcode.BARRIER or not linked_arrivals or not len(counters):
+    has_two = code == Opcode.WAIT and len(rank.counters[int(semaphore)]) > 1
+    if not (has_two or code == Opcode.BARRIER) or not linked_arrivals:
         return translated
+    if not outcome.counters.size:
+        return translated
+    seen = _count(rank, outcome.counters, semaphore) if has_two else int(counters[semaphore])
     epoch = stop.expected // linked_arrivals
-    return replace(translated, seen=int(counters[semaphore]), expected=epoch * arrivals)
+    return replace(translated, seen=seen, expected=epoch * arrivals)
 
 
 def join_traces(

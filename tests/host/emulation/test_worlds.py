@@ -29,7 +29,8 @@ import ark_mlir as ark
 from ark_mlir.bundle import Bundle, Opcode
 from ark_mlir.dtypes import DType
 from ark_mlir.models.sharding import Shard
-from ark_mlir.runtime.ranks import linking
+from ark_mlir.runtime.ranks import linked_semaphore
+from ark_mlir.runtime.ranks.linked_semaphore import LinkedSemaphore
 from ark_mlir.runtime.ranks.rank_bundle import lanes_of_rank
 
 
@@ -183,16 +184,13 @@ Rows = Iterator[tuple[int, int, int, int]]
 
 
 def drop_first_level(rows: Rows, first: int) -> Rows:
-    """Mutates the lane that signals for its GPU: it does not wait for the other lanes."""
+    """Makes the lanes of a GPU wait only for the first lanes of the other GPUs."""
     return (row for row in rows if (row[0], row[1]) != (Opcode.WAIT, first))
 
 
 def drop_second_level(rows: Rows, first: int) -> Rows:
     """Makes the lanes of a GPU wait only for lanes of their own GPU."""
-    for code, number, arrivals, unused in rows:
-        if code == Opcode.WAIT and number != first:
-            arrivals = 1
-        yield code, number, arrivals, unused
+    return (row for row in rows if row[0] != Opcode.WAIT or row[1] == first)
 
 
 @pytest.mark.parametrize("change", [drop_first_level, drop_second_level])
@@ -202,19 +200,19 @@ def test_a_barrier_that_lacks_a_level_shows(
 ) -> None:
     world = make(forwarding(size), size, iterations=4)
     assert not world.judge({})
-    link_barrier = linking._link_barrier
+    barrier = LinkedSemaphore.barrier
 
-    def link(semaphore: Any, rank: int, speaks: bool) -> Rows:
-        return change(link_barrier(semaphore, rank, speaks), semaphore.number)
+    def link(semaphore: LinkedSemaphore, rank: int, is_first: bool) -> Rows:
+        return change(barrier(semaphore, rank, is_first), semaphore.number)
 
-    monkeypatch.setattr(linking, "_link_barrier", link)
+    monkeypatch.setattr(LinkedSemaphore, "barrier", link)
     # Only a lane that is an iteration behind shows the fault.
     assert "rank" in world.judge({}, range(40))
 
 
 def test_a_signal_to_the_wrong_gpu_shows(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     world = make(all_collectives(2), 2)
-    monkeypatch.setattr(linking, "_counter_on", lambda gpu, own, number: number)
+    monkeypatch.setattr(linked_semaphore, "counter_on", lambda gpu, own, number: number)
     assert "waited more than" in world.judge({}) or "vCTA" in world.judge({})
 
 

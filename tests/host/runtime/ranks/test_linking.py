@@ -21,6 +21,8 @@ from collective_programs import everything
 import ark_mlir as ark
 from ark_mlir.bundle import Bundle, Opcode
 from ark_mlir.runtime.drivers.abi import RANK_COUNTERS
+from ark_mlir.runtime.ranks import linked_semaphore
+from ark_mlir.runtime.ranks.linked_semaphore import find_space
 from ark_mlir.runtime.ranks.linking import LinkedRank, link
 
 ITERATIONS = 3
@@ -50,16 +52,21 @@ class Machine:
             for rank, part in enumerate(self.linked)
             for lane in range(len(part.bundle.tables.lanes))
         ]
+        # A lane rests in most rounds or in none, so that lanes are late by an iteration.
+        rests = self.rng.choice([0, 0.95], len(lanes)).tolist()
         while lanes:
             order = self.rng.permutation(len(lanes))
             ended, moved = set[int](), False
             for index in order.tolist():
+                if moved and self.rng.random() < rests[index]:
+                    continue
                 for progress in lanes[index]:
                     moved = moved or progress
                     break
                 else:
                     ended.add(index)
             assert moved or ended, "no lane can go on"
+            rests = [rest for index, rest in enumerate(rests) if index not in ended]
             lanes = [lane for index, lane in enumerate(lanes) if index not in ended]
 
     def _lane(self, rank: int, lane: int) -> Iterator[bool]:
@@ -89,7 +96,7 @@ class Machine:
         """At the end of a wait of the joined program, all arrivals have happened."""
         origin = int(part.origins[index])
         if index + 1 < len(part.origins) and part.origins[index + 1] == origin:
-            return  # the first level of a barrier
+            return  # the first of two counters
         rows, tables = self.joined.tables.instructions, self.joined.tables
         semaphore = int(rows[origin, 1])
         for signal in np.flatnonzero(tables.signals & (rows[:, 1] == semaphore)).tolist():
@@ -150,6 +157,73 @@ def test_signals_name_the_gpu_that_waits() -> None:
         waits = rows[rows[:, 0] == Opcode.WAIT, 1]
         assert waits.min() >= 0
         assert waits.max() < RANK_COUNTERS
+
+
+@pytest.mark.parametrize("size", [2, 3])
+@pytest.mark.parametrize("collectives", ["one-shot", "ring"])
+def test_a_counter_has_signals_of_one_scope(size: int, collectives: str) -> None:
+    """Signals have the scope of the GPU on the own GPU, and that of the system on others."""
+    scopes: dict[tuple[int, int], set[str]] = {}
+    waits: set[tuple[int, int]] = set()
+    for rank, part in enumerate(link(compile_world(size, collectives=collectives))):
+        rows = part.bundle.tables.instructions
+        for index in rows[rows[:, 0] == Opcode.SIGNAL, 1].tolist():
+            distance, counter = divmod(index, RANK_COUNTERS)
+            scope = "system" if distance else "GPU"
+            scopes.setdefault((rank + distance, counter), set()).add(scope)
+        waits |= {(rank, int(counter)) for counter in rows[rows[:, 0] == Opcode.WAIT, 1]}
+    assert waits == set(scopes)
+    assert {scope for found in scopes.values() for scope in found} == {"GPU", "system"}
+    assert [counter for counter, found in scopes.items() if len(found) > 1] == []
+
+
+def test_a_semaphore_with_signals_of_its_own_and_another_gpu() -> None:
+    """The semaphore has two counters on each GPU, and a wait for each counter."""
+    joined = compile_world(2)
+    for rank, part in enumerate(link(joined)):
+        rows = part.bundle.tables.instructions
+        semaphores = part.bundle.manifest.semaphores
+        split = [counters for counters in part.counters if len(counters) == 2]
+        assert split
+        for own, remote in split:
+            assert semaphores[remote].name == f"{semaphores[own].name}.peers"
+            for counter in (own, remote):
+                waits = rows[(rows[:, 0] == Opcode.WAIT) & (rows[:, 1] == counter)]
+                assert set(waits[:, 2].tolist()) == {semaphores[counter].arrivals}, rank
+
+
+def test_linked_lanes_fit_into_the_kernel() -> None:
+    """The compiler gives each lane space for as many instructions as find_space returns."""
+    for size in (2, 3):
+        joined = compile_world(size)
+        space = find_space(joined.tables, size)
+        for part in link(joined):
+            lanes = part.bundle.tables.lanes
+            assert (lanes[:, 2] - lanes[:, 1]).max() <= space
+
+
+def test_the_space_of_a_kernel() -> None:
+    """The table and the figures are those of tests/passes/target/tables/cached-tables.mlir."""
+    codes = [0, 1, 3, 2, 4, 5, 3]
+    tables = replace(
+        compile_world(2).tables,
+        instructions=np.array([(code, 0, 0, 0) for code in codes], np.int32),
+        lanes=np.array([(0, 0, 3), (1, 3, 7)], np.int32),
+    )
+    assert [find_space(tables, size) for size in (1, 2, 3)] == [4, 9, 11]
+
+
+def test_a_semaphore_has_one_counter_if_lanes_lack_space(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A barrier has two counters all the same: the compiler counts both levels."""
+    monkeypatch.setattr(linked_semaphore, "find_space", lambda tables, world: 0)
+    joined = compile_world(2)
+    linked = link(joined)
+    for part in linked:
+        split = [number for number, counters in enumerate(part.counters) if len(counters) > 1]
+        assert [joined.manifest.semaphores[number].name for number in split] == ["end"]
+    machine = Machine(joined, linked, 0)
+    machine.run()
+    assert not machine.problems
 
 
 def test_a_stop_reaches_every_rank() -> None:
