@@ -13,7 +13,7 @@ Bytes = bytes | bytearray | memoryview
 """The bytes of a section of a bundle, or of a block of its file."""
 
 MAGIC = b"ARKBIN\0\1"
-VERSION = 2
+VERSION = 3
 ALIGNMENT = 64
 
 # Limits that are checked before memory is allocated, so that a hostile file cannot request

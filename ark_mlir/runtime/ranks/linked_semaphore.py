@@ -20,19 +20,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
-
-import numpy as np
 
 from ...bundle import Opcode
 from ..drivers.abi import RANK_COUNTERS
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from ...bundle import Tables
-
-__all__ = ["Entry", "LinkedSemaphore", "find_space", "give_second_counters"]
+__all__ = ["Entry", "LinkedSemaphore", "give_second_counters"]
 
 # An entry of the table of instructions: the opcode and its three operands.
 Entry = tuple[int, int, int, int]
@@ -114,46 +106,16 @@ def counter_on(gpu: int, home: int, number: int) -> int:
     return (gpu - home) * RANK_COUNTERS + number
 
 
-def give_second_counters(
-    tables: Tables, ranks: NDArray[np.int64], world: int, semaphores: Sequence[LinkedSemaphore]
-) -> list[LinkedSemaphore]:
-    """Returns the semaphores, with a second counter where they need one and lanes have space.
+def give_second_counters(semaphores: Sequence[LinkedSemaphore]) -> list[LinkedSemaphore]:
+    """Returns the semaphores, with a second counter where they need one.
 
-    Args:
-        tables: the tables of all ranks.
-        ranks: the rank of each instruction, ``[I]``.
-        world: the number of ranks.
-        semaphores: the semaphores of the program, without second counters.
+    Kernels have space for two waits of each semaphore (passes/target/tables/CachedTables.cpp).
     """
-    codes, numbers = tables.instructions[:, 0], tables.instructions[:, 1]
-    count = len(tables.lanes)
-    space = find_space(tables, world)
-    lengths = np.ones(len(codes), np.int64)
-    for semaphore in semaphores:
-        used = numbers == semaphore.number
-        lengths[used & (codes == Opcode.SIGNAL)] = len(semaphore.waiters)
-        lengths[used & (codes == Opcode.BARRIER)] = len(semaphore.waiters) + 2
-    lengths[codes == Opcode.STOP] = world
-    used_space = np.bincount(tables.lane_of, lengths, count)
     result: list[LinkedSemaphore] = []
     next_counter = len(semaphores)
     for semaphore in semaphores:
-        waits = (codes == Opcode.WAIT) & (numbers == semaphore.number)
-        waits &= np.isin(ranks, semaphore.mixed_waiters)
-        further = np.bincount(tables.lane_of[waits], minlength=count)
-        fits = semaphore.is_barrier or (used_space + further)[further > 0].max(initial=0) <= space
-        if semaphore.needs_two_counters and fits:
+        if semaphore.needs_two_counters:
             semaphore = replace(semaphore, remote=next_counter)
             next_counter += 1
-            used_space += further
         result.append(semaphore)
     return result
-
-
-def find_space(tables: Tables, world: int) -> int:
-    """Returns the number of linked instructions for which a kernel has space in each lane."""
-    codes = tables.instructions[:, 0]
-    lengths = np.ones(len(codes), np.int64)
-    lengths[np.isin(codes, (Opcode.SIGNAL, Opcode.STOP))] = world
-    lengths[codes == Opcode.BARRIER] = world + 3 if world > 1 else 1
-    return int(np.bincount(tables.lane_of, lengths).max(initial=0))

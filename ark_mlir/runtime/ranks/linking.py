@@ -94,7 +94,7 @@ def _describe(joined: Bundle, lanes: list[tuple[int, ...]]) -> list[LinkedSemaph
             )
         arrivals = np.bincount(ranks[used & tables.signals], minlength=manifest.ranks)
         semaphores.append(LinkedSemaphore(number, waiters, tuple(arrivals.tolist()), is_barrier))
-    result = give_second_counters(tables, ranks, manifest.ranks, semaphores)
+    result = give_second_counters(semaphores)
     count = len(result) + sum(semaphore.remote is not None for semaphore in result)
     if count > FREE_COUNTERS:
         raise UnsupportedError(

@@ -10,11 +10,13 @@ using namespace mlir::ark;
 
 /// Returns the maximum number of instructions that linking for a GPU of each
 /// rank (ark_mlir/runtime/ranks/linking.py) makes of one instruction: a signal
-/// goes to the GPU of every rank that waits, a stop to all GPUs, and a barrier
-/// has two levels.
+/// goes to the GPU of every rank that waits, a stop to all GPUs, a wait may
+/// have a counter for the signals of other GPUs, and a barrier has two levels.
 static int64_t getLinkedLength(abi::Opcode opcode, int64_t ranks) {
   if (opcode == abi::Opcode::Signal || opcode == abi::Opcode::Stop)
     return ranks;
+  if (opcode == abi::Opcode::Wait && ranks > 1)
+    return 2;
   if (opcode == abi::Opcode::Barrier && ranks > 1)
     return ranks + 3;
   return 1;

@@ -20,7 +20,7 @@ QUIET = settings(
     max_examples=300,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-PINNED = "68eb4e28fb6142e2cdd54cb8532f005f61bba928ecaef657299cbd3ab4a2c207"
+PINNED = "135b36322f0634917fd7ce3a85119e251a8e1f06551cb37650d3fea439d9caa0"
 MANIFEST, SECTIONS = add_program().parts()
 
 

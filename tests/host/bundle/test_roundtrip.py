@@ -64,7 +64,7 @@ def test_layout_is_the_documented_one(tmp_path: Path) -> None:
     write_bundle(tmp_path / "a.arkbin", *add_program().parts())
     data = (tmp_path / "a.arkbin").read_bytes()
     assert data[:8] == b"ARKBIN\0\1"
-    assert int.from_bytes(data[8:12], "little") == 2
+    assert int.from_bytes(data[8:12], "little") == 3
     assert int.from_bytes(data[24:32], "little") == len(data)
     for section in read_bundle(tmp_path / "a.arkbin").manifest.sections or ():
         assert section.offset % 64 == 0

@@ -6,8 +6,8 @@
 
 // Each table begins at a multiple of 128 bytes: context, tasks, instructions (of 16 bytes) and addresses of operands.
 // With one rank, the context has 14 words, lane 1 has four instructions, and the operands begin at byte 384.
-// With two ranks, the context has 16 words. Linking makes two instructions of a signal and of a stop, and five of a
-// barrier, so that lane 1 has nine. With three ranks a barrier has six, and lane 1 has eleven.
+// With two ranks, the context has 16 words. Linking makes two instructions of a signal, of a wait and of a stop, and five
+// of a barrier, so that lane 1 has ten. With three ranks a stop has three and a barrier six, and lane 1 has twelve.
 // The state of the dispatch loop follows the three operands.
 // ONE: ark.kernel @k {{.*}}shared_memory = 416 : i64
 // TWO: ark.kernel @k {{.*}}shared_memory = 544 : i64
@@ -20,8 +20,8 @@
 // The copy of the instructions ends at a multiple of 128 plus the instructions of the longest lane.
 // CHECK: arith.subi
 // ONE: llvm.getelementptr %{{.+}}[320] :
-// TWO: llvm.getelementptr %{{.+}}[400] :
-// THREE: llvm.getelementptr %{{.+}}[432] :
+// TWO: llvm.getelementptr %{{.+}}[416] :
+// THREE: llvm.getelementptr %{{.+}}[448] :
 // CHECK-LABEL: func.func private @ark_dispatch_state(
 // ONE: llvm.getelementptr %{{.+}}[408] :
 // TWO: llvm.getelementptr %{{.+}}[536] :
