@@ -25,6 +25,8 @@ ROTATION: dict[str, tuple[int, int]] = {
     "bad_input/test_schedules.py::test_broken_schedules_on_the_command_line": (8, 2),
     "bad_input/test_schedules.py::test_broken_schedules_raise": (8, 4),
     "bad_input/test_usage.py::test_invalid_options_on_the_command_line": (8, 7),
+    "benchmarks/test_amd_code_objects.py::test_a_compilation_takes_about_as_long_as_for_nvidia": (16, 3),
+    "benchmarks/test_amd_code_objects.py::test_a_cu_holds_the_kernel_in_registers": (8, 0),
     "benchmarks/test_architectures.py::test_models_of_transformers_are_one_program": (8, 5),
     "benchmarks/test_architectures.py::test_networks_are_one_program": (16, 2),
     "benchmarks/test_arguments.py::test_wrong_arguments_are_named": (8, 2),
