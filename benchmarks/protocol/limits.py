@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Limits:
-    """What a GPU can do at most.
+    """The largest rates of a GPU.
 
     Attributes:
         name: the GPU, and whether the figures are measured.
