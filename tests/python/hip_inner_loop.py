@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 # The passes of an instruction of 32 rows, and the least share in percent: what is reached at
 # present. docs/how-to/amd-gpus.md has the same shares.
-ARCHITECTURES = {"gfx90a": (16, 89.0), "gfx942": (8, 82.0), "gfx950": (8, 71.0)}
+ARCHITECTURES = {"gfx90a": (16, 92.0), "gfx942": (8, 85.0), "gfx950": (8, 74.0)}
 INSTRUCTION = re.compile(r"\s+(?P<name>\S+)(?P<operands>.*)// (?P<address>[0-9A-F]+):")
 
 
