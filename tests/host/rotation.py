@@ -50,6 +50,7 @@ ROTATION: dict[str, tuple[int, int]] = {
     "benchmarks/test_prefill.py::test_a_wrong_prompt_has_no_times": (8, 4),
     "benchmarks/test_prefill.py::test_attention_is_checked_and_timed": (8, 1),
     "benchmarks/test_prefill.py::test_wrong_attention_has_no_times": (8, 0),
+    "benchmarks/test_predicted.py::test_rows_of_two_suites": (8, 4),
     "benchmarks/test_quick.py::test_rows_of_several_suites_are_in_one_record": (8, 3),
     "benchmarks/test_spills.py::test_a_decode_step_spills_nothing": (12, 2),
     "benchmarks/test_spills.py::test_a_prompt_spills_nothing": (8, 5),
