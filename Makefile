@@ -13,7 +13,7 @@
 #   make check-tsan   the lit tests with ThreadSanitizer
 #   make soak-asan    malformed MLIR for hours, with AddressSanitizer and UBSan
 #   make gpu-bundles  every op compiled for a GPU, in build/gpu
-#   make test-gpu     run these bundles; needs a GPU and cuda-python, and no compiler
+#   make test-gpu     run these bundles; needs a GPU, cuda-python or hip-python, and no compiler
 #   make wheel   wheels with LLVM inside, in dist
 #   make check-wheel  install the wheels where no LLVM is visible, compile and run
 #   make lint    check formatting, style, types and the generated reference

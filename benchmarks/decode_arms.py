@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from protocol.timing import caller_seconds, device_seconds
@@ -98,23 +98,40 @@ class ArkArm:
         return self._executable.states["tokens"][:, position : position + tokens]
 
 
+class Functions(NamedTuple):
+    """The functions of a driver that launch a kernel, wait for an event, and compare two events."""
+
+    launch: str
+    wait: str
+    elapsed: str
+
+
+FUNCTIONS = {
+    "cuda": Functions("cuLaunchKernelEx", "cuEventSynchronize", "cuEventElapsedTime"),
+    "hip": Functions("hipModuleLaunchKernel", "hipEventSynchronize", "hipEventElapsedTime"),
+}
+
+
 class DeviceClock:
-    """Measures the last kernel of an executable for cuda, with events around its launch."""
+    """Measures the last kernel of an executable for a GPU, with events around its launch."""
 
     def __init__(self, executable: ark.Executable) -> None:
         driver: Any = executable.prepare()._runner.driver
         self._call: Any = None
-        if executable.bundle.manifest.target.backend != "cuda":
+        backend = executable.bundle.manifest.target.backend
+        if backend not in FUNCTIONS:
             return
-        call = self._call = driver._api.call
-        self._begin, self._end = (call("cuEventCreate", 0) for _ in range(2))
+        functions = self._functions = FUNCTIONS[backend]
+        call, names = driver._api.call, driver._api.names
+        self._call = call
+        self._begin, self._end = (call(names.create_event, 0) for _ in range(2))
 
         def timed(name: str, *arguments: object) -> Any:
-            if name != "cuLaunchKernelEx":
+            if name != functions.launch:
                 return call(name, *arguments)
-            call("cuEventRecord", self._begin, driver._streams.kernels)
+            call(names.record_event, self._begin, driver._streams.kernels)
             result = call(name, *arguments)
-            call("cuEventRecord", self._end, driver._streams.kernels)
+            call(names.record_event, self._end, driver._streams.kernels)
             return result
 
         driver._api.call = timed
@@ -123,8 +140,8 @@ class DeviceClock:
         """Returns the seconds of the last kernel, zero without a GPU."""
         if self._call is None:
             return 0.0
-        self._call("cuEventSynchronize", self._end)
-        return float(self._call("cuEventElapsedTime", self._begin, self._end)) / 1e3
+        self._call(self._functions.wait, self._end)
+        return float(self._call(self._functions.elapsed, self._begin, self._end)) / 1e3
 
 
 def as_array(tensor: Any) -> Any:

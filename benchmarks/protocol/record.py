@@ -8,9 +8,7 @@ from dataclasses import dataclass
 
 from table import table
 
-# One H200, measured: a streaming read by bulk copies, and cuBLAS at 8192 x 8192 x 8192 in bf16.
-READ_LIMIT = 4.68e12
-PRODUCT_LIMIT = 790e12
+from .limits import H200, Limits
 
 HEADER = ("row", "arm", "device, ms", "caller, ms", "rate", "x floor", "x best peer", "error")
 
@@ -29,14 +27,13 @@ class Workload:
     bytes: float = 0.0
     flops: float = 0.0
 
-    @property
-    def floor(self) -> float:
-        """Returns the seconds that the reads or the products take at the limits of an H200."""
-        return max(self.bytes / READ_LIMIT, self.flops / PRODUCT_LIMIT)
+    def floor(self, limits: Limits = H200) -> float:
+        """Returns the seconds that the reads or the products take at the limits of a GPU."""
+        return max(self.bytes / limits.read, self.flops / limits.product)
 
-    def rate(self, seconds: float) -> str:
+    def rate(self, seconds: float, limits: Limits = H200) -> str:
         """Returns the rate of the products, or of the reads if the reads limit the floor."""
-        if self.flops / PRODUCT_LIMIT >= self.bytes / READ_LIMIT:
+        if self.flops / limits.product >= self.bytes / limits.read:
             return f"{self.flops / seconds / 1e12:.0f} TFLOP/s"
         return f"{self.bytes / seconds / 1e9:.0f} GB/s"
 
@@ -99,17 +96,21 @@ def best_peers(results: Iterable[Result]) -> dict[tuple[str, bool], float]:
     return best
 
 
-def result_table(results: Sequence[Result], workloads: Mapping[str, Workload]) -> str:
-    """Returns the table of all results, in Markdown."""
+def result_table(
+    results: Sequence[Result], workloads: Mapping[str, Workload], limits: Limits = H200
+) -> str:
+    """Returns the table of all results, in Markdown, with floors by the limits of a GPU."""
     best = best_peers(results)
-    rows = [_cells(each, workloads[each.row], best.get(each.group)) for each in results]
+    rows = [_cells(each, workloads[each.row], best.get(each.group), limits) for each in results]
     return table(HEADER, rows)
 
 
-def _cells(result: Result, workload: Workload, best: float | None) -> tuple[str, ...]:
+def _cells(
+    result: Result, workload: Workload, best: float | None, limits: Limits
+) -> tuple[str, ...]:
     if result.problem:
         return result.row, result.arm, "see below", *("",) * 5
-    device, floor = result.device, workload.floor
+    device, floor = result.device, workload.floor(limits)
 
     def milliseconds(seconds: float | None) -> str:
         return "" if not seconds else f"{1e3 * seconds:.4f}"
@@ -119,7 +120,7 @@ def _cells(result: Result, workload: Workload, best: float | None) -> tuple[str,
         result.arm,
         milliseconds(device),
         milliseconds(result.caller),
-        workload.rate(device) if device else "",
+        workload.rate(device, limits) if device else "",
         f"{device / floor:.2f}" if device and floor else "",
         f"{device / best:.3f}" if device and best else "",
         "" if result.error is None else f"{result.error:.5f}",

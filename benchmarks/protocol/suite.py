@@ -20,9 +20,11 @@ from pathlib import Path
 from typing import Any
 
 import ark_mlir as ark
+from ark_mlir.bundle import read_bundle
 
 from .comparison import problem
 from .conditions import clocks, machine
+from .limits import H200, limits_of
 from .record import Result, Workload, merged, problems, result_table, summary
 
 FOLDER = Path(__file__).parents[1]
@@ -31,10 +33,12 @@ LEAST_SECONDS = 15.0
 LATE = "not measured: no time left"
 ALL = "all arms"
 NOTES = """Medians. *device*: replays of a CUDA graph, or events around the launches; operands of
-products and attention do not fit the L2. *caller*: until a caller who waits for each launch has the
-result. *x floor*: device time / the time of the reads at 4.68 TB/s or of the products at 790
-TFLOP/s. *x best peer*: device time / that of the fastest arm of PyTorch. *error*: relative, against
-fp32. Clocks of the GPU:"""
+products and attention do not fit the caches. *caller*: until a caller who waits for each launch has
+the result. *x floor*: device time / the time of the reads or of the products at {limits}. *x best
+peer*: device time / that of the fastest arm of PyTorch. *error*: relative, against fp32. Clocks of
+the GPU:"""
+# The names of the backends' devices in PyTorch. PyTorch for ROCm has the names of CUDA.
+TORCH_DEVICES = {"cpu": "cpu", "cuda": "cuda", "hip": "cuda"}
 
 
 @dataclass(frozen=True)
@@ -82,13 +86,17 @@ class Task:
         return self.folder / f"{self.row}.arkbin"
 
     def device(self) -> str:
-        """Returns ``cuda`` or ``cpu``: the backend of the row's bundle, or without a bundle the
-        device of PyTorch."""
+        """Returns PyTorch's name of the device: ``cuda`` or ``cpu``, by the row's bundle if there
+        is one."""
         import torch
 
         if self.bundle.exists():
-            return ark.load(self.bundle).bundle.manifest.target.backend
+            return TORCH_DEVICES[read_bundle(self.bundle).manifest.target.backend]
         return "cuda" if torch.cuda.is_available() else "cpu"
+
+    def arch(self) -> str:
+        """Returns the architecture of the row's bundle, "" without a bundle."""
+        return read_bundle(self.bundle).manifest.target.arch if self.bundle.exists() else ""
 
 
 def run(suite: Suite, description: str | None) -> int:
@@ -202,7 +210,7 @@ def measure_here(suite: Suite, options: argparse.Namespace) -> int:
             torch._dynamo.reset()
             task = Task(row, options.bundles, options.arms, options.samples)
             device = task.device()
-            note(begin=row, machine=machine(device), clocks=clocks(device))
+            note(begin=row, machine=machine(device), clocks=clocks(device), arch=task.arch())
             try:
                 for result in suite.measure(task):
                     note(result=asdict(result))
@@ -222,11 +230,13 @@ class Journal:
     Attributes:
         machines: descriptions of the machine, without repetition.
         clocks: clocks before and after each row.
+        limits: the limits of the GPU of the last row.
     """
 
     def __init__(self) -> None:
         self.machines: list[str] = []
         self.clocks: list[str] = []
+        self.limits = H200
         self._results: list[Result] = []
 
     def results(self) -> list[Result]:
@@ -272,6 +282,8 @@ class Journal:
                 self._results.append(replace(result, row=prefix + result.row))
             if entry.get("machine") not in (None, *self.machines):
                 self.machines.append(entry["machine"])
+            if "arch" in entry:
+                self.limits = limits_of(entry["arch"])
             if "clocks" in entry:
                 moment = "before" if "begin" in entry else "after"
                 row = prefix + (entry.get("begin") or entry["end"])
@@ -294,13 +306,13 @@ class Journal:
             *(f"- {row}: {workloads[row].description}" for row in rows),
             *(f"- {row}: not supported: {reason}" for row, reason in unsupported.items()),
             "",
-            result_table(results, workloads),
+            result_table(results, workloads, self.limits),
             "",
             *problems(results),
             "",
             summary(results),
             "",
-            NOTES,
+            NOTES.format(limits=self.limits),
             "",
             *(f"- {line}" for line in self.clocks),
             "",

@@ -9,16 +9,22 @@ from typing import Any
 # Replays follow each other for about this long, so that the launch of the first does not count.
 SAMPLE_SECONDS = 4e-3
 MOST_REPLAYS = 200
-# Twice the L2 of an H200: operands of this size in rotation are evicted before their next use.
+# Twice the L2 of an H200, and twice the Infinity Cache of MI300X: operands of this size in rotation
+# are evicted before their next use.
 COLD_BYTES = 120e6
+COLD_BYTES_OF_ROCM = 540e6
 MOST_COPIES = 24
 
 
 def copies_for_cold_l2(size: float, device: str) -> int:
-    """Returns the number of copies of operands of `size` bytes that together exceed the L2."""
+    """Returns the number of copies of operands of `size` bytes that together exceed the L2, or the
+    Infinity Cache."""
+    import torch
+
     if device == "cpu":
         return 1
-    return max(1, min(MOST_COPIES, -int(-COLD_BYTES // size)))
+    cold = COLD_BYTES if torch.version.hip is None else COLD_BYTES_OF_ROCM
+    return max(1, min(MOST_COPIES, -int(-cold // size)))
 
 
 def synchronize(device: str) -> None:

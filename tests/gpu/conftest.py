@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import ark_mlir as ark
+from ark_mlir.bundle import read_bundle
 
 # The folder of the modules that several tests share.
 sys.path.insert(0, str(Path(__file__).parent))
@@ -23,6 +24,27 @@ from processes import Launch, read_result
 
 SCRIPT = Path(__file__).with_name("world_scenarios.py")
 FOLDER = Path(os.environ.get("ARK_GPU_BUNDLES", Path(__file__).parents[2] / "build" / "gpu"))
+_RANKS = "programs of several ranks run on NVIDIA GPUs only"
+_TORCH_COMPILE = 'torch.compile(backend="ark") supports NVIDIA GPUs only'
+# The files whose tests are skipped if the bundles are for AMD GPUs, with the reason.
+FOR_NVIDIA = {
+    "test_assemblers.py": "ptxas, nvJitLink and the assembler in the driver are NVIDIA's",
+    "test_legacy_ipc.py": "memory of processes is shared by functions of CUDA",
+    "test_packets.py": "kernels for AMD GPUs have no packets",
+    "test_shared_models.py": _RANKS,
+    "test_torch_compile.py": _TORCH_COMPILE,
+    "test_torch_training.py": _TORCH_COMPILE,
+    "test_world_arrays.py": _RANKS,
+    "test_world_begin.py": _RANKS,
+    "test_world_collectives.py": _RANKS,
+    "test_world_processes.py": _RANKS,
+}
+
+
+def backend_of_bundles() -> str:
+    """Returns the backend of the exported programs; ``cuda`` if there are none."""
+    path = FOLDER / "good.arkbin"
+    return read_bundle(path).manifest.target.backend if path.exists() else "cuda"
 
 
 class Executed:
@@ -48,6 +70,15 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Executed())
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skips the tests of `FOR_NVIDIA` if the bundles are for AMD GPUs."""
+    if backend_of_bundles() != "hip":
+        return
+    for item in items:
+        if reason := FOR_NVIDIA.get(item.path.name):
+            item.add_marker(pytest.mark.skip(reason=reason))
+
+
 @pytest.fixture
 def load() -> Iterator[Callable[[str], ark.Executable]]:
     """``load(name)`` returns an executable, which is closed after the test."""
@@ -57,7 +88,7 @@ def load() -> Iterator[Callable[[str], ark.Executable]]:
 
 @pytest.fixture
 def torch() -> Any:
-    """PyTorch with CUDA."""
+    """PyTorch with CUDA, or with ROCm, which has the names of CUDA."""
     module = pytest.importorskip("torch", reason="PyTorch is not installed")
     assert module.cuda.is_available(), "this PyTorch sees no GPU"
     module.zeros(1, device="cuda")

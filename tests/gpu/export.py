@@ -3,7 +3,8 @@ beside this file.
 
 Usage: export.py <folder> [<target>]. The folder gets the runtime part of the package, which needs
 no compiler, and models. For every case of tests/support/op_cases.py, it gets a bundle with inputs,
-expected outputs and bounds.
+expected outputs and bounds. Programs of several ranks, with packets, and of NVIDIA's assemblers are
+for targets of `cuda` alone.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from export_shared_models import export_shared_models
 from export_worlds import export_worlds, spoil
 
 import ark_mlir as ark
-from ark_mlir.targets import cuda
+from ark_mlir.targets import cuda, resolve
 
 RUN = 0
 
@@ -311,6 +312,15 @@ def say(text: str) -> None:
         print(f"\r{text}\x1b[K", end="", file=sys.stderr)
 
 
+def export_for_nvidia(root: Path, target: str) -> int:
+    """Exports what other GPUs do not run; returns the number of models."""
+    export_packets(root, target)
+    export_worlds(root, target)
+    export_assemblers(root / "assemblers", target)
+    export_collectives(root / "collectives", target, say)
+    return export_shared_models(root / "shared-models", target, say)
+
+
 def main(folder: str, target: str = "cuda:sm_90a") -> None:
     root = Path(folder)
     shutil.rmtree(root, ignore_errors=True)
@@ -325,12 +335,9 @@ def main(folder: str, target: str = "cuda:sm_90a") -> None:
     export_arrays(root, target)
     export_streams(root, target)
     export_boxes(root, target)
-    export_packets(root, target)
-    export_worlds(root, target)
-    export_assemblers(root / "assemblers", target)
     models = export_models(root / "models", target, say)
-    models += export_shared_models(root / "shared-models", target, say)
-    export_collectives(root / "collectives", target, say)
+    if resolve(target).backend == "cuda":
+        models += export_for_nvidia(root, target)
     size = sum(path.stat().st_size for path in root.rglob("*") if path.is_file())
     print(
         f"{ops} ops and {models} models for {target} in {root}: {size / 2**20:.0f} MiB",

@@ -1,7 +1,7 @@
 """A kernel of another library on a non-blocking stream while ark loads, binds, runs and closes.
 
-NVIDIA's driver may wait for that kernel in any call that allocates or frees memory or code. Each
-test prints how long its calls took: `pytest -rP tests/gpu/test_foreign.py`.
+The vendor's driver may wait for that kernel in any call that allocates or frees memory or code.
+Each test prints how long its calls took: `pytest -rP tests/gpu/test_foreign.py`.
 """
 
 from __future__ import annotations
@@ -122,16 +122,16 @@ def test_drop(torch: Any, block: Arrays, load: Load, monkeypatch: pytest.MonkeyP
 
 
 def test_calls_of_the_driver(torch: Any, bound: Callable[[], ark.Executable]) -> None:
-    """Prints which calls of NVIDIA's driver wait for the kernel, and checks that each returns in
-    time."""
+    """Prints which calls of the vendor's driver wait for the kernel, and checks that each returns
+    in time."""
     driver = driver_of(bound())
     api = driver._api
     size = 64 << 20
     with spinning(torch):
         memory: list[tuple[str, Any]] = []
         for take, give, arguments in (
-            ("cuMemAlloc", "cuMemFree", (size,)),
-            ("cuMemHostAlloc", "cuMemFreeHost", (size, 0)),
+            (api.names.allocate, api.names.free, (size,)),
+            (api.names.allocate_host, api.names.free_host, (size, 0)),
         ):
             owner = type("Owner", (), {})()
 

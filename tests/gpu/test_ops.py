@@ -1,7 +1,7 @@
 """Every op on a GPU, within the interpreter's bound per element.
 
 `make gpu-bundles` makes bundles and arrays on a machine with the compiler. The machine with the GPU
-needs numpy, ml_dtypes and cuda-python.
+needs numpy, ml_dtypes, and cuda-python or hip-python.
 """
 
 from __future__ import annotations

@@ -4,10 +4,14 @@ originals, and little wider.
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 from compact import compact
 
+from ark_mlir.bundle import read_bundle
 from ark_mlir.testing.bounds import assert_within
 
 
@@ -36,3 +40,47 @@ def test_exact_and_special_values_stay() -> None:
     # A value beyond the range of fp32 does not become infinity.
     large, _ = compact(np.array([1e300]), np.zeros(1))
     assert large[0] == 1e300
+
+
+@pytest.fixture
+def export(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Imports tests/gpu/export.py."""
+    pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "gpu"))
+    import export
+
+    return export
+
+
+# The functions that export programs, by whether only NVIDIA GPUs run these.
+ALL = (
+    "export_ops", "export_states", "export_tiles", "export_warpgroups", "export_hang",
+    "export_stop", "export_arrays", "export_streams", "export_boxes", "export_models",
+)  # fmt: skip
+FOR_NVIDIA = (
+    "export_packets", "export_worlds", "export_assemblers", "export_collectives",
+    "export_shared_models",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("target", ["cuda:sm_90a", "hip:gfx942"])
+def test_targets_get_the_programs_that_they_run(
+    export: Any, target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    called: list[str] = []
+    for name in (*ALL, *FOR_NVIDIA):
+        monkeypatch.setattr(export, name, lambda *_, name=name: called.append(name) or 0)
+    export.main(str(tmp_path / "gpu"), target)
+    assert sorted(called) == sorted(ALL if target.startswith("hip") else (*ALL, *FOR_NVIDIA))
+
+
+def test_programs_for_amd(export: Any, tmp_path: Path) -> None:
+    """Small programs of each kind, and an op."""
+    target = "hip:gfx942"
+    export.export_op("gelu", 0, tmp_path, target)
+    for write in (export.export_hang, export.export_stop, export.export_arrays):
+        write(tmp_path, target)
+    names = {path.stem for path in tmp_path.glob("*.arkbin")}
+    assert {"gelu-fp32", "hang", "good", "traced", "stop", "weights", "lookup"} == names
+    for name in names:
+        assert read_bundle(tmp_path / f"{name}.arkbin").manifest.target.arch == "gfx942"

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+import ark_mlir as ark
 
 FOLDER = Path(__file__).parents[1] / "gpu"
 TESTS = """
@@ -54,3 +58,31 @@ def test_exit_status(options: list[str], status: int, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options, str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
     assert done.returncode == status, done.stdout
+
+
+def test_tests_for_nvidia_alone_are_skipped_for_amd(tmp_path: Path) -> None:
+    """The skipped tests have the reason of their file, and others run."""
+    pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
+    with ark.Program("good") as program:
+        ark.output("y", ark.input("x", (4, 64)) * 2.0)
+    for name in ("conftest.py", "processes.py"):
+        shutil.copy(FOLDER / name, tmp_path)
+    for name in ("test_packets.py", "test_world_begin.py", "test_ops.py"):
+        (tmp_path / name).write_text("def test_it():\n    pass\n", encoding="utf-8")
+    (tmp_path / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-rs", str(tmp_path)]
+    environment = {**os.environ, "ARK_GPU_BUNDLES": str(tmp_path)}
+    for target, counts in (("hip:gfx942", "1 passed, 2 skipped"), ("cuda:sm_90a", "3 passed")):
+        ark.compile(program, target).save(tmp_path / "good.arkbin")
+        done = subprocess.run(
+            command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=False
+        )
+        assert counts in done.stdout, done.stdout + done.stderr
+        assert ("kernels for AMD GPUs have no packets" in done.stdout) == ("hip" in target)
+
+
+def test_files_for_nvidia_alone_exist() -> None:
+    text = (FOLDER / "conftest.py").read_text(encoding="utf-8")
+    names = re.findall(r'^    "(test_\w+\.py)":', text, re.MULTILINE)
+    assert "test_packets.py" in names
+    assert all((FOLDER / name).exists() for name in names)

@@ -40,9 +40,13 @@
 // ALONE: ark.task "matmul" grid [32, 32]
 // LIST: ark.task "matmul" grid [16, 32]
 
-// The sources of these stages do not name features of a single GPU either.
-// RUN: not grep -rnEi 'nvidia|nvvm|nvgpu|\bptx|cuda|cubin|sm_[0-9]|rocdl|amdgpu' %S/../../passes/graph %S/../../passes/tiling \
-// RUN:   %S/../../passes/memory %S/../../passes/scheduling %S/../../passes/synchronization %S/../../lib/analysis
+// The sources of these stages, and the libraries of all stages, do not name features of a single GPU
+// either. `ls` fails if a folder is missing, where grep would find nothing.
+// DEFINE: %{root} = %S/../..
+// DEFINE: %{stages} = %{root}/passes/graph %{root}/passes/tiling %{root}/passes/memory %{root}/passes/scheduling %{root}/passes/synchronization
+// DEFINE: %{libraries} = %{root}/lib/analysis %{root}/lib/support %{root}/lib/proof %{root}/lib/validation
+// RUN: ls %{stages} %{libraries}
+// RUN: not grep -rnEi 'nvidia|nvvm|nvgpu|\bptx|cuda|cubin|sm_[0-9]|wgmma|rocdl|\bamd|\bhip|hsaco|cdna|gfx[0-9]|mfma' %{stages} %{libraries}
 
 //--- layer.mlir
 ark.program @layer(

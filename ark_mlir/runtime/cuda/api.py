@@ -156,13 +156,8 @@ class CudaApi(GpuApi):
 
         The rest of an SM's memory serves as its L1 cache.
         """
-        wanted = bundle.manifest.target.shared_memory
         most = self.attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")
-        if wanted > most:
-            raise UnsupportedError(
-                f"the program needs {wanted} bytes of shared memory; a CTA of this GPU has {most}",
-                location=bundle.where,
-            )
+        wanted = self.check_shared_memory(bundle, most, "shared memory", "CTA")
         key = self.driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
         self.call("cuFuncSetAttribute", function, key, wanted)
         return wanted

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from ...errors import ArkError, BusyError
+from ...errors import ArkError, BusyError, UnsupportedError
 from . import backlog
 from .backlog import Stuck, backlog_of
 
@@ -194,6 +194,32 @@ class GpuApi(ABC):
 
         Raises UnsupportedError if a CTA of this GPU has less shared memory.
         """
+
+    @staticmethod
+    def check_shared_memory(bundle: Bundle, most: int, memory: str, group: str) -> int:
+        """Returns the bytes of shared memory that the kernel of a bundle needs.
+
+        Args:
+            bundle: the bundle.
+            most: the bytes that this GPU has for a CTA.
+            memory: the vendor's word for shared memory.
+            group: the vendor's word for a CTA.
+
+        Raises UnsupportedError with the remedy if the kernel needs more than `most`.
+        """
+        target = bundle.manifest.target
+        if target.shared_memory > most:
+            remedy = (
+                "compile the program for a target with less: dataclasses.replace("
+                f'ark.targets.resolve("{target.backend}:{target.arch}"), shared_memory={most})'
+            )
+            raise UnsupportedError(
+                f"the program needs {target.shared_memory} bytes of {memory}; a {group} of this "
+                f"GPU has {most}",
+                location=bundle.where,
+                notes=[remedy],
+            )
+        return target.shared_memory
 
     @abstractmethod
     def make_launcher(

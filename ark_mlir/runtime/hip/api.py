@@ -177,13 +177,8 @@ class HipApi(GpuApi):
     def take_shared_memory(self, function: Any, bundle: Bundle) -> int:
         """See :meth:`GpuApi.take_shared_memory`: the code object states the kernel's LDS."""
         del function
-        wanted = bundle.manifest.target.shared_memory
         most = self.attribute("MaxSharedMemoryPerBlock")
-        if wanted > most:
-            raise UnsupportedError(
-                f"the program needs {wanted} bytes of LDS; a workgroup of this GPU has {most}",
-                location=bundle.where,
-            )
+        self.check_shared_memory(bundle, most, "LDS", "workgroup")
         return 0
 
     def make_launcher(

@@ -13,6 +13,10 @@ pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
 import numpy as np
 import torch
 
+from ark_mlir.testing.fake_gpu import FakeCuda, FakeHip, fake_executable
+from ark_mlir.testing.fake_gpu.hip import _FUNCTIONS as hip_functions
+from ark_mlir.testing.toy import add_program, compile_kernel
+
 from .conftest import FOLDER, compile_rows, measure, run_benchmark, table_cells
 
 ARMS = ("eager", "graph", "ark-1", "ark-128")
@@ -120,20 +124,28 @@ def test_bytes_are_those_of_the_records(parts: Any, name: str, size: float) -> N
     assert settings.SETTINGS[name].bytes_read(1) / 1e9 == pytest.approx(size, abs=0.001)
 
 
-def test_a_clock_of_events_measures_the_kernel(parts: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("vendor", "launch", "record"),
+    [
+        (FakeCuda, "cuLaunchKernelEx", "cuEventRecord"),
+        (FakeHip, "hipModuleLaunchKernel", "hipEventRecord"),
+    ],
+)
+def test_a_clock_of_events_measures_the_kernel(
+    vendor: type[FakeCuda], launch: str, record: str, parts: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The events surround only the launch, on its stream."""
     decode, _, _ = parts
-    from ark_mlir.testing.fake_gpu import FakeCuda, fake_executable
-    from ark_mlir.testing.toy import add_program, compile_kernel
-
-    cuda = FakeCuda()
+    for name in ("EventSynchronize", "EventElapsedTime"):
+        monkeypatch.setitem(hip_functions, f"hip{name}", f"cu{name}")
+    gpu = vendor()
     monkeypatch.setattr(FakeCuda, "_cuEventElapsedTime", lambda *_: 12.5, raising=False)
-    with fake_executable(cuda, compile_kernel(), add_program()) as executable:
+    with fake_executable(gpu, compile_kernel(), add_program()) as executable:
         executable.bind({"w": np.ones(128, np.float32)})
         clock = decode.DeviceClock(executable)
         executable.run(x=np.ones((8, 16), np.float32))
-        launch = cuda.calls.index("cuLaunchKernelEx")
-        assert cuda.calls[launch - 1] == cuda.calls[launch + 1] == "cuEventRecord"
+        launched = gpu.calls.index(launch)
+        assert gpu.calls[launched - 1] == gpu.calls[launched + 1] == record
         assert clock.seconds() == 0.0125
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from .conftest import FOLDER
+import ark_mlir as ark
+
+from .conftest import FOLDER, table_cells
 
 
 @pytest.fixture
@@ -18,8 +21,11 @@ def protocol(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Imports the modules of the protocol."""
     monkeypatch.syspath_prepend(str(FOLDER))
     import protocol.comparison
+    import protocol.conditions
+    import protocol.limits
     import protocol.record
     import protocol.suite
+    import protocol.timing
 
     return protocol
 
@@ -113,10 +119,83 @@ def test_results_of_several_processes_are_medians(protocol: Any) -> None:
 
 def test_the_floor_is_that_of_reads_or_of_products(protocol: Any) -> None:
     work = protocol.record.Workload
-    assert work("", bytes=4.68e9, flops=79e9).floor == pytest.approx(1e-3)
-    assert work("", bytes=4.68e9, flops=7.9e12).floor == pytest.approx(1e-2)
+    assert work("", bytes=4.68e9, flops=79e9).floor() == pytest.approx(1e-3)
+    assert work("", bytes=4.68e9, flops=7.9e12).floor() == pytest.approx(1e-2)
     assert work("", bytes=4.68e9, flops=79e9).rate(2e-3) == "2340 GB/s"
     assert work("", bytes=4.68e9, flops=7.9e12).rate(2e-2) == "395 TFLOP/s"
+
+
+def test_the_floor_is_that_of_the_bundles_gpu(protocol: Any, tmp_path: Path) -> None:
+    """5.3 TB/s and 1307 TFLOP/s for MI300X; an H200 for bundles of NVIDIA and without a bundle."""
+    record, limits_of = protocol.record, protocol.limits.limits_of
+    work = record.Workload("", bytes=5.3e9, flops=13.07e9)
+    assert work.floor(limits_of("gfx942")) == pytest.approx(1e-3)
+    assert record.Workload("", flops=1.307e12).floor(limits_of("gfx942")) == pytest.approx(1e-3)
+    assert [limits_of(arch).read for arch in ("sm_90a", "")] == [4.68e12] * 2
+    suite = suite_of(protocol, tmp_path, together=False)
+    script = suite.script.read_text(encoding="utf-8")
+    entry = '"arch": "gfx942", "begin": row'
+    suite.script.write_text(script.replace('"begin": row', entry), encoding="utf-8")
+    journal = protocol.suite.Journal()
+    request = protocol.suite.Request(("one",), tmp_path, ("ark",), 1)
+    journal.measure(suite, request, time.monotonic() + 60)
+    text = journal.record({"one": record.Workload("work", bytes=5.3e12)}, {}, 3)
+    assert table_cells(text)["one", "ark"][3] == "2.00"
+    assert "at 5.3 TB/s and 1307 TFLOP/s (MI300X, nominal)" in text
+
+
+class Torch(SimpleNamespace):
+    """PyTorch for ROCm on one GPU."""
+
+    __version__ = "2.9.0+rocm6.4"
+    version = SimpleNamespace(hip="6.4.4")
+    cuda = SimpleNamespace(get_device_name=lambda: "AMD Instinct MI300X")
+
+
+SMI = """#!/bin/sh
+echo
+echo "device,sclk clock speed:,Average Graphics Package Power (W)"
+echo "card0,(132Mhz),160.0"
+"""
+
+
+def test_conditions_of_a_rocm_machine(
+    protocol: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The clocks are those of rocm-smi, if there is one."""
+    monkeypatch.setitem(sys.modules, "torch", Torch())
+    conditions = protocol.conditions
+    assert conditions.machine("cuda") == "AMD Instinct MI300X, ROCm 6.4.4, PyTorch 2.9.0+rocm6.4"
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert conditions.clocks("cuda") == "not measured: rocm-smi does not answer"
+    (tmp_path / "rocm-smi").write_text(SMI, encoding="utf-8")
+    (tmp_path / "rocm-smi").chmod(0o755)
+    found = conditions.clocks("cuda")
+    assert found == "sclk clock speed: (132Mhz), Average Graphics Package Power (W) 160.0"
+    (tmp_path / "rocm-smi").write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
+    assert conditions.clocks("cuda") == "not measured: rocm-smi does not answer"
+
+
+def test_operands_exceed_the_infinity_cache(protocol: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", Torch())
+    assert protocol.timing.copies_for_cold_l2(100e6, "cuda") * 100e6 > 2 * 256e6
+    assert protocol.timing.copies_for_cold_l2(100e6, "cpu") == 1
+
+
+@pytest.mark.parametrize(
+    ("target", "device"), [("hip:gfx942", "cuda"), ("cuda:sm_90a", "cuda"), ("cpu:1", "cpu")]
+)
+def test_devices_of_bundles_have_pytorchs_names(
+    protocol: Any, tmp_path: Path, target: str, device: str
+) -> None:
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
+    with ark.Program("scale") as program:
+        ark.output("y", ark.input("x", (4, 64)) * 2.0)
+    protocol.suite.save(program, tmp_path, "row", target)
+    task = protocol.suite.Task("row", tmp_path, ("ark",), 1)
+    assert task.device() == device
+    assert ("gfx942" in task.arch()) == (target == "hip:gfx942")
 
 
 class FixedArm:

@@ -10,21 +10,26 @@ from typing import Any
 
 import numpy as np
 import pytest
-from op_cases import CASES, build, make_inputs
+from op_cases import CASES, Case, build, make_inputs
+from small_decoders import CONFIG, LENGTH, make_arrays
 
 import ark_mlir as ark
+from ark_mlir.models.decoder import build_decode, build_prefill
+from ark_mlir.models.encoder import EncoderConfig
+from ark_mlir.models.encoder import build as build_encoder
 
 Check = Callable[..., Any]
 Shape = tuple[int, int, int]
 MFMA = "llvm.amdgcn.mfma.f32"
 
 
-# One case for each kind of loop: elements, reductions, products, attention, look-ups.
-OPS = (
-    "gelu", "pow of integers", "compare", "reduce_extremes", "top_k of 128 elements", "layernorm",
-    "matmul of a ragged batch", "matmul of 40 rows and 80 of 8 bits", "matmul of 17 normed rows",
-    "attention of a cache", "attention of heads with norms", "rope", "indexed_matmul", "bitcast",
-)  # fmt: skip
+ARCHITECTURES = ("gfx90a", "gfx942", "gfx950")
+# Each case of the ops with each of its dtypes; architectures alternate.
+OPS = [
+    pytest.param(case, dtype, ARCHITECTURES[(number + index) % 3], id=f"{name}-{dtype.name}")
+    for number, (name, case) in enumerate(CASES.items())
+    for index, dtype in enumerate(case.dtypes)
+]
 
 
 def product(shape: Shape, tile: tuple[int, int] | None, dtype: Any) -> ark.Program:
@@ -122,13 +127,37 @@ def test_products_that_read_products(check: Check) -> None:
     assert MFMA in check(program, arrays, arch="gfx942").text
 
 
-@pytest.mark.parametrize("number", range(len(OPS)), ids=OPS)
-def test_op(number: int, check: Check) -> None:
-    """Dtypes and architectures alternate."""
-    case = CASES[OPS[number]]
-    dtype = case.dtypes[number % len(case.dtypes)]
-    arch = ("gfx942", "gfx950", "gfx90a")[number % 3]
+@pytest.mark.parametrize(("case", "dtype", "arch"), OPS)
+def test_op(case: Case, dtype: ark.DType, arch: str, check: Check) -> None:
     check(build(case, dtype), make_inputs(case, dtype), arch=arch)
+
+
+@pytest.mark.parametrize(
+    ("batch", "arch"), [(1, "gfx90a"), (1, "gfx942"), (1, "gfx950"), (3, "gfx942"), (3, "gfx950")]
+)
+def test_one_token_of_a_decoder(batch: int, arch: str, check: Check) -> None:
+    program = build_decode(CONFIG, batch=batch, max_length=LENGTH)
+    check(program, make_arrays(program), arch=arch)
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_a_prompt_of_a_decoder(arch: str, check: Check) -> None:
+    program = build_prefill(CONFIG, chunk=33, max_length=LENGTH)
+    assert MFMA in check(program, make_arrays(program), arch=arch).text
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_an_encoder(arch: str, check: Check) -> None:
+    """The layers of MiniLM with fewer features: the second sequence has padding."""
+    sizes = EncoderConfig(
+        vocabulary=50, hidden=64, layers=2, heads=2, intermediate=128, positions=32, types=2,
+        eps=1e-12, activation="gelu",
+    )  # fmt: skip
+    program = build_encoder(sizes, batch=2, length=16, dtype="fp16")
+    arrays = make_arrays(program)
+    arrays["mask"] = np.arange(16) < np.array([[16], [9]])
+    arrays["types"] %= 2
+    assert MFMA in check(program, arrays, arch=arch).text
 
 
 def test_the_sum_and_softmax_of_rows(check: Check) -> None:

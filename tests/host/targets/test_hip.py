@@ -185,3 +185,18 @@ def test_a_file_that_is_no_code_object_raises(damage: str) -> None:
         image[note] = 0xC1
     with pytest.raises(ark.CompileError, match=r"code object"):
         read_resources(bytes(image))
+
+
+def test_a_target_with_less_lds() -> None:
+    """The remedy of the error for a GPU whose workgroups have too little LDS."""
+    from dataclasses import replace
+
+    from ark_mlir.targets import resolve
+
+    whole = resolve("hip:gfx942")
+    product = matmul(512, 512, 512, ark.bf16)
+    usual, small = (
+        ark.compile(product, target).bundle.manifest.target.shared_memory
+        for target in (whole, replace(whole, shared_memory=16 << 10))
+    )
+    assert small <= 16 << 10 < usual <= whole.shared_memory

@@ -120,9 +120,14 @@ class HipToolchain:
         return Code(image, target.arch, ())
 
     def _to_llvm(self, module: ir.Operation, arch: str) -> str:
-        """Returns the optimised IR from which LLVM makes the code object."""
+        """Returns the optimised IR from which LLVM makes the code object.
+
+        LLVM may keep a value of shared memory in a register during a loop, and then loads it in
+        threads that do not run the loop, too. They do not use it, but the loads would be races.
+        """
         translate = [TOOLS[0], "--mlir-to-llvmir", "-"]
-        optimise = [TOOLS[1], "-O3", "-S", f"-mtriple={_TRIPLE}", f"-mcpu={arch}", "-"]
+        options = ["-O3", "-disable-licm-promotion", f"-mtriple={_TRIPLE}", f"-mcpu={arch}"]
+        optimise = [TOOLS[1], *options, "-S", "-"]
         text = str(take_gpu_module(module))
         for command in (translate, optimise):
             done = subprocess.run(command, input=text, check=True, capture_output=True, text=True)

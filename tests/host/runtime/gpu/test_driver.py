@@ -138,11 +138,17 @@ def test_more_lanes_than_fit_on_the_gpu(vendor: type[FakeCuda], kernel: bytes) -
     assert cuda.held == 0
 
 
-def test_more_shared_memory_than_a_cta_has(cuda: FakeCuda, kernel: bytes) -> None:
-    wanted = cuda.shared_memory + 1
+def test_more_shared_memory_than_a_cta_has(vendor: type[FakeCuda], kernel: bytes) -> None:
+    """The note of the error names the target for which the program has to be compiled."""
+    cuda = vendor()
+    wanted, most = cuda.shared_memory + 1, cuda.shared_memory
     exe = fake_executable(cuda, kernel, add_program(), target={"shared_memory": wanted})
-    with pytest.raises(ark.UnsupportedError, match=f"needs {wanted} bytes of"):
+    with pytest.raises(ark.UnsupportedError, match=f"needs {wanted} bytes of") as caught:
         exe.prepare()
+    assert caught.value.notes == (
+        "compile the program for a target with less: dataclasses.replace("
+        f'ark.targets.resolve("{vendor.backend}:{vendor.arch}"), shared_memory={most})',
+    )
     assert cuda.held == 0
 
 
