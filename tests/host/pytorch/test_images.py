@@ -51,6 +51,7 @@ CONVOLUTIONS = {
     "pointwise": (nn.Conv2d(4, 8, 1, stride=2), IMAGE),
     "groups": (nn.Conv2d(4, 8, 3, padding=1, groups=2), IMAGE),
     "depthwise": (nn.Conv2d(4, 4, 5, padding=2, groups=4), IMAGE),
+    "two features a channel": (nn.Conv2d(4, 8, (3, 2), (2, 1), (0, 1), (1, 2), groups=4), IMAGE),
     "reflected": (nn.Conv2d(4, 6, 3, padding=1, padding_mode="reflect"), IMAGE),
     "no batch": (nn.Conv2d(4, 6, 3), IMAGE[1:]),
     "signal": (nn.Conv1d(4, 6, 3, stride=2, padding=1), SIGNAL),
@@ -60,13 +61,46 @@ CONVOLUTIONS = {
     "output padding": (nn.ConvTranspose2d(4, 6, 3, 2, 1, output_padding=1), IMAGE),
     "transposed groups": (nn.ConvTranspose2d(4, 6, 3, 2, 1, groups=2, dilation=2), IMAGE),
     "transposed signal": (nn.ConvTranspose1d(4, 6, 4, 3, 2, bias=False), SIGNAL),
+    "transposed depthwise": (nn.ConvTranspose2d(4, 8, 4, 2, 1, groups=4), IMAGE),
+    "stride beyond the filter": (nn.ConvTranspose1d(4, 6, 2, 3, output_padding=2), SIGNAL),
+    "dilation and stride": (nn.ConvTranspose1d(4, 6, 3, 4, 1, 3, dilation=6), SIGNAL),
+    "padding beyond the filter": (nn.ConvTranspose1d(4, 6, 2, 2, 3), SIGNAL),
+    "many phases": (nn.ConvTranspose2d(4, 2, 6, 5, 1), IMAGE),
 }
 
 
 @pytest.mark.parametrize("case", CONVOLUTIONS)
 def test_convolutions(case: str, pick_target: Pick) -> None:
-    runs = case in ("strides", "depthwise", "transposed groups")
+    runs = case in ("strides", "depthwise", "output padding", "transposed groups")
     assert_right(*CONVOLUTIONS[case], pick_target("cpu:2") if runs else None)
+
+
+def test_a_depthwise_convolution_is_one_task_without_intermediates() -> None:
+    program = ark.from_torch(nn.Conv2d(4, 4, 3, groups=4).eval(), torch.zeros(IMAGE))
+    with ark.compile(program, target="cpu:2") as executable:
+        manifest = executable.bundle.manifest
+    assert len(manifest.tasks) == 1
+    assert manifest.arena == 0
+
+
+def test_a_transposed_convolution_multiplies_no_zeros() -> None:
+    program = ark.from_torch(nn.ConvTranspose2d(4, 6, 4, 2, 1).eval(), torch.zeros(IMAGE))
+    with ark.compile(program, target="cpu:2") as executable:
+        flops = sum(part.flops for part in executable.bundle.manifest.tasks)
+    assert flops < 2 * (4 * 6 * 4 * 4) * (2 * 9 * 8) * 1.2
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_a_depthwise_convolution_accumulates_in_fp32(dtype: Any) -> None:
+    torch.manual_seed(0)
+    module, x = nn.Conv1d(4, 4, 32, groups=4).to(dtype).eval(), torch.randn(1, 4, 64).to(dtype)
+    program = ark.from_torch(module, x)
+    with ark.compile(program, target="cpu:2").bind(program.state_dict()) as executable:
+        got = executable.run(input=x)["output"]
+    with torch.no_grad():
+        exact = module.double()(x.double())
+    half = torch.finfo(dtype).eps
+    torch.testing.assert_close(got.double(), exact, rtol=2 * half, atol=half)
 
 
 POOLS = {
