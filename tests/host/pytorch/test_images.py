@@ -126,6 +126,34 @@ def test_pools(case: str, pick_target: Pick) -> None:
     assert_right(*POOLS[case], pick_target("cpu:2") if runs else None)
 
 
+POSITIONS = {
+    "plain": (nn.MaxPool2d(2, return_indices=True), IMAGE),
+    "padded": (nn.MaxPool2d(3, 2, 1, return_indices=True), IMAGE),
+    "dilated": (nn.MaxPool2d(2, 1, 1, dilation=(3, 2), return_indices=True), IMAGE),
+    "ceil": (nn.MaxPool2d(3, 2, ceil_mode=True, return_indices=True), IMAGE),
+    "volume": (nn.MaxPool3d(2, 2, 1, return_indices=True), VOLUME),
+}
+
+
+@pytest.mark.parametrize("fill", [None, -torch.inf, torch.nan, 1.0])
+@pytest.mark.parametrize("case", POSITIONS)
+def test_positions_of_maxima(case: str, fill: float | None, pick_target: Pick) -> None:
+    """Also of equal elements, of -inf, which the padding has, and of NaN."""
+    module, shape = POSITIONS[case]
+    torch.manual_seed(0)
+    x = torch.randn(shape)
+    if fill is not None:
+        x = torch.where(torch.rand(shape) < 0.7, fill, x)
+    program = ark.from_torch(module, x)
+    if case == "padded" and fill == -torch.inf:
+        with ark.compile(program, target=pick_target("cpu:2")) as executable:
+            got = [y.numpy() for y in executable.run(input=x).values()]
+    else:
+        got = list(ark.reference.run(program, {"input": x.numpy()}).values())
+    for y, wanted in zip(got, module(x), strict=True):
+        np.testing.assert_array_equal(y, wanted.numpy())
+
+
 UPSAMPLING = {
     "twice": nn.Upsample(scale_factor=2),
     "to a size": nn.Upsample(size=(5, 13)),
@@ -149,9 +177,55 @@ def test_norms(make: Callable[[int], Any]) -> None:
     assert_right(make(4), IMAGE, None)
 
 
+@pytest.mark.parametrize("shape", [IMAGE, SIGNAL, (7, 4)])
+def test_batch_norm_in_training(shape: tuple[int, ...], pick_target: Pick) -> None:
+    """The running statistics change as PyTorch changes them."""
+
+    class Norm(nn.Module):
+        def forward(self, x: Any, weight: Any, bias: Any, mean: Any, variance: Any) -> Any:
+            results = torch.ops.aten._native_batch_norm_legit_functional(  # noqa: SLF001
+                x, weight, bias, mean, variance, True, 0.3, 1e-5
+            )
+            return results[0], results[3], results[4]
+
+    torch.manual_seed(0)
+    arguments = (torch.randn(shape) + 3, *(torch.rand(4) + 0.5 for _ in range(4)))
+    program = ark.from_torch(Norm(), arguments)
+    with ark.compile(program, target=pick_target("cpu:2")) as executable:
+        got = executable.run(dict(zip(program.inputs, arguments, strict=True)))
+    for y, wanted in zip(got.values(), Norm()(*(a.double() for a in arguments)), strict=True):
+        torch.testing.assert_close(y, wanted.float(), rtol=3e-6, atol=3e-6)
+
+
 @pytest.mark.parametrize("make", [nn.LogSigmoid, nn.CELU, nn.Hardswish, nn.Mish, nn.GELU])
 def test_activations(make: Callable[[], Any]) -> None:
     assert_right(make(), SIGNAL, None)
+
+
+def test_erfc_has_correct_digits_where_it_is_small(pick_target: Pick) -> None:
+    class Function(nn.Module):
+        def forward(self, x: Any) -> Any:
+            return torch.erfc(x)
+
+    x = torch.cat([torch.linspace(-6, 9.1, 999), torch.tensor([0.0, 30.0, -30.0, torch.nan])])
+    program = ark.from_torch(Function(), x)
+    with ark.compile(program, target=pick_target("cpu:1")) as executable:
+        (y,) = executable.run(x=x).values()
+    wanted = torch.erfc(x.double())
+    torch.testing.assert_close(y, wanted.float(), rtol=1e-6, atol=1e-38, equal_nan=True)
+
+
+@pytest.mark.parametrize(("extent", "dtype"), [(1, None), (13, None), (6, torch.int64)])
+@pytest.mark.parametrize("dim", [0, -1])
+def test_cumulative_products(extent: int, dtype: Any, dim: int) -> None:
+    class Function(nn.Module):
+        def forward(self, x: Any) -> Any:
+            return torch.cumprod(x, dim, dtype=dtype)
+
+    torch.manual_seed(0)
+    x = torch.randint(-3, 4, (extent, 3, extent)).float()
+    (y,) = ark.reference.run(ark.from_torch(Function(), x), {"x": x.numpy()}).values()
+    np.testing.assert_array_equal(y, torch.cumprod(x, dim, dtype=dtype).numpy())
 
 
 def test_small_arguments_of_log1p_and_expm1(pick_target: Pick) -> None:
