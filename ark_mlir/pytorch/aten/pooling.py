@@ -25,7 +25,7 @@ from .windows import Windows, as_many, check_floats, elements, fitted
 
 Many = int | Sequence[int] | None
 
-_NO_PLACES = Unavailable("the positions of the maxima of an adaptive pool")
+_NO_POSITIONS = Unavailable("the positions of the maxima of an adaptive pool")
 
 
 def _reduced(
@@ -78,13 +78,13 @@ def _enter_max(rank: int) -> None:
         maxima = largest(out[0], x, kernel_size, stride, padding, dilation)
         windows = _windows(rank, kernel_size, stride, dilation)
         pads = as_many(padding, rank, 0)
-        return maxima, Deferred(lambda: _places(tensor(x), windows, pads, out[1].shape[-rank:]))
+        return maxima, Deferred(lambda: _positions(tensor(x), windows, pads, out[1].shape[-rank:]))
 
     aten(f"max_pool{rank}d.default")(largest)
     aten(f"max_pool{rank}d_with_indices.default")(with_indices)
 
 
-def _places(
+def _positions(
     x: ark.Tensor, windows: Sequence[Windows], pads: Sequence[int], shape: Sequence[int]
 ) -> ark.Tensor:
     """Returns the position of the maximum of each window, in int64.
@@ -103,28 +103,29 @@ def _places(
     for axis, (each, pad, count) in enumerate(zip(windows, pads, shape, strict=True), first):
         padded = fitted(padded, axis, each, count, pad, least)
     best: ark.Tensor | None = None
-    place: ark.Tensor | None = None
+    index: ark.Tensor | None = None
     seen = np.zeros(tuple(shape), bool)
     numbers = itertools.product(*(range(each.size) for each in windows))
     for value, number in zip(elements(padded, first, windows, shape), numbers, strict=True):
         found = [grid[n] for grid, n in zip(grids, number, strict=True)]
-        position, inside = _positions(found, extents)
+        position, inside = _points(found, extents)
         mine = ark.constant(position, int64)
-        if best is None or place is None:
-            best, place = value, ark.broadcast_to(mine, value.shape)
+        if best is None or index is None:
+            best, index = value, ark.broadcast_to(mine, value.shape)
         else:
             larger = value > best
             if x.dtype.is_float:
                 larger = ark.logical_or(larger, value != value)
             if (inside & ~seen).any():  # an element of the padding has no position
                 larger = ark.logical_or(larger, ark.constant(inside & ~seen, bool_))
-            best, place = ark.where(larger, value, best), ark.where(larger, mine, place)
+            best = ark.where(larger, value, best)
+            index = ark.where(larger, mine, index)
         seen |= inside
-    assert place is not None
-    return place
+    assert index is not None
+    return index
 
 
-def _positions(found: Sequence[Any], extents: Sequence[int]) -> tuple[Any, Any]:
+def _points(found: Sequence[Any], extents: Sequence[int]) -> tuple[Any, Any]:
     """Returns the positions in an image of points, and which of the points are in the image.
 
     `found` has the coordinates along each dimension, `extents` the extents of the image.
@@ -183,7 +184,7 @@ def _enter_adaptive(rank: int) -> None:
         return tensor(means, out.dtype)
 
     def largest(out: tuple[Out, Out], x: Operand, output_size: Many) -> Any:
-        return _adapted(tensor(x), out[0].shape[-rank:], ark.reduce_max), _NO_PLACES
+        return _adapted(tensor(x), out[0].shape[-rank:], ark.reduce_max), _NO_POSITIONS
 
     aten(f"adaptive_avg_pool{rank}d.default", f"_adaptive_avg_pool{rank}d.default")(mean)
     aten(f"adaptive_max_pool{rank}d.default")(largest)

@@ -138,7 +138,7 @@ POSITIONS = {
 @pytest.mark.parametrize("fill", [None, -torch.inf, torch.nan, 1.0])
 @pytest.mark.parametrize("case", POSITIONS)
 def test_positions_of_maxima(case: str, fill: float | None, pick_target: Pick) -> None:
-    """Also of equal elements, of -inf, which the padding has, and of NaN."""
+    """The cases have equal elements, -inf, which the padding has, and NaN."""
     module, shape = POSITIONS[case]
     torch.manual_seed(0)
     x = torch.randn(shape)
