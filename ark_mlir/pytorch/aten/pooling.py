@@ -19,8 +19,10 @@ import numpy as np
 
 from ... import frontend as ark
 from ...dtypes import bool_, fp32, int64
+from ...frontend.ops.scatter import scattered
+from .indexing import flat_along
 from .table import Deferred, Out, Unavailable, aten
-from .values import Operand, tensor
+from .values import Operand, shaped, tensor
 from .windows import Windows, as_many, check_floats, elements, fitted
 
 Many = int | Sequence[int] | None
@@ -123,6 +125,29 @@ def _positions(
         seen |= inside
     assert index is not None
     return index
+
+
+@aten("max_pool2d_with_indices_backward.default", "max_pool3d_with_indices_backward.default")
+def _max_backward(
+    out: Out,
+    slopes: Operand,
+    x: Operand,
+    kernel_size: Many,
+    stride: Many,
+    padding: Many,
+    dilation: Many,
+    ceil_mode: bool,
+    indices: Operand,
+) -> ark.Tensor:
+    """Adds the slope of each window at the position of its maximum."""
+    positions = tensor(indices)
+    lead = len(as_many(kernel_size, 1))
+    rank = lead if lead > 1 else (2 if positions.ndim < 5 else 3)
+    planes, extent = math.prod(out.shape[:-rank]), math.prod(out.shape[-rank:])
+    rows = ark.reshape(positions, (planes, -1))
+    flat = ark.reshape(flat_along((planes, extent), 1, rows), (positions.size,))
+    values = ark.reshape(tensor(slopes), (positions.size,))
+    return tensor(shaped(scattered(flat, values, planes * extent, 0), out.shape), out.dtype)
 
 
 def _points(found: Sequence[Any], extents: Sequence[int]) -> tuple[Any, Any]:

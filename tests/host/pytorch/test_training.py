@@ -196,8 +196,8 @@ def test_dropout_draws_the_masks_of_eager_pytorch(
 
 
 def test_statistics_of_batches_are_updated(logged: Callable[[], list[str]]) -> None:
-    net = nn.Sequential(nn.Conv2d(2, 4, 3, stride=2), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten())
-    net.append(nn.Linear(36, 3)).train()
+    net = nn.Sequential(nn.Conv2d(2, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(3, 1))
+    net.extend([nn.MaxPool2d(2), nn.Flatten(), nn.Linear(16, 3)]).train()
     eager = copy.deepcopy(net)
     assert_trains(net, [torch.randn(3, 2, 8, 8) for _ in range(3)], squares, sgd)
     for batch in (torch.randn(3, 2, 8, 8),):
