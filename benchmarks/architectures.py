@@ -110,6 +110,12 @@ def _decoder(name: str, **more: Any) -> tuple[Callable[[], Any], Callable[[], di
     return _transformers(f"{name}:ForCausalLM", **{**_GQA, **more}), _ids(1, 16)
 
 
+def _gemma3() -> Any:
+    import transformers
+
+    return transformers.Gemma3ForCausalLM(transformers.Gemma3TextConfig(**_GQA, head_dim=8))
+
+
 def _whisper_encoder() -> Any:
     return _transformers("Whisper", **_WHISPER)().encoder
 
@@ -135,8 +141,24 @@ CASES: Mapping[str, tuple[Callable[[], Any], Callable[[], dict[str, Any]]]] = {
     "Mistral": _decoder("Mistral"),
     "Qwen2": _decoder("Qwen2"),
     "Qwen3": _decoder("Qwen3", head_dim=8),
+    "Qwen3-MoE": _decoder(
+        "Qwen3Moe", head_dim=8, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=16
+    ),
+    "Phi": _decoder("Phi"),
     "Phi-3": _decoder("Phi3"),
     "Gemma 2": _decoder("Gemma2", head_dim=8),
+    "Gemma 3": (_gemma3, _ids(1, 16)),
+    "Bloom": (
+        _transformers(
+            "Bloom:ForCausalLM",
+            vocab_size=99,
+            hidden_size=32,
+            n_layer=2,
+            n_head=4,
+            use_cache=False,
+        ),
+        _ids(1, 16),
+    ),
     "StableLM": _decoder("StableLm"),
     "OLMo 2": _decoder("Olmo2"),
     "OPT": (
@@ -173,6 +195,15 @@ CASES: Mapping[str, tuple[Callable[[], Any], Callable[[], dict[str, Any]]]] = {
     ),
     "ModernBERT": (_transformers("ModernBert", **_DECODER), _ids(1, 16)),
     "T5 encoder": (_transformers("T5:EncoderModel", **_T5), _ids(1, 16)),
+    "T5": (
+        _transformers(
+            "T5:ForConditionalGeneration", **_T5, use_cache=False, decoder_start_token_id=0
+        ),
+        lambda: {
+            "input_ids": torch.randint(1, 90, (1, 16)),
+            "decoder_input_ids": torch.randint(1, 90, (1, 8)),
+        },
+    ),
     "CLIP text": (
         _transformers("CLIPText:Model", **_DECODER, bos_token_id=1, eos_token_id=2),
         _ids(1, 16),

@@ -185,7 +185,7 @@ def load_programs(path: str, options: argparse.Namespace) -> tuple[dict[str, Any
 _OTHER_FILES = {
     ".py": "is a Python program, which the compiler does not run: call ark.compile(program, "
     "target) in it and save the result, or write the text of program.mlir to an .mlir file",
-    ".arkbin": "is compiled already: use `ark run`, `ark show` or `ark info`",
+    ".arkbin": "is compiled already: use `ark run`, `ark check`, `ark show` or `ark info`",
     ".safetensors": "holds weights only: pass the model's folder, or use `ark run --params`",
     ".gguf": "is a model in another format: pass a folder with config.json and .safetensors files",
     ".onnx": "is a model in another format: export it from PyTorch with ark.from_torch",

@@ -129,15 +129,22 @@ class CompileOptions:
         return self.profile if isinstance(self.profile, Costs) else None
 
     @classmethod
-    def make(cls, options: CompileOptions | None, overrides: Mapping[str, Any]) -> CompileOptions:
+    def make(
+        cls,
+        options: CompileOptions | None,
+        overrides: Mapping[str, Any],
+        others: Sequence[str] = (),
+    ) -> CompileOptions:
         """Returns `options` (None: the defaults) with the fields in `overrides` replaced.
 
+        `others` has the names of options that the caller processes; messages list them first.
         Raises InvalidUsageError if a field does not exist.
         """
         known = [item.name for item in fields(cls)]
         if unknown := sorted(set(overrides) - set(known)):
             raise InvalidUsageError(
-                f"compile has no option {unknown[0]!r}; its options are {', '.join(known)}"
+                f"compile has no option {unknown[0]!r}; its options are "
+                + ", ".join((*others, *known))
             )
         return replace(options or cls(), **overrides)
 

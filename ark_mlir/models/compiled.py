@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ..dtypes import fp32
-from ..errors import InvalidUsageError, UnsupportedError
+from ..errors import InvalidUsageError
 from ..paths import as_path
 from ..runtime import Executable, load
 from .config import Config, read_config
+from .decoder_parts import read_experts, read_text
 from .embedding import EmbeddingModel, EmbeddingSizes
 from .expert_weights import stack_experts
 from .generation import GenerativeModel
@@ -38,10 +39,9 @@ def load_compiled(
             command writes ``m.prefill.arkbin`` and ``m.decode.arkbin`` instead of this file.
         devices: numbers of the GPUs to run on, as for ``ark.load``.
 
-    Returns a compiled model, which cannot be interpreted or compiled again.
-    The weights of experts are read with the compiler's modules. Raises UnsupportedError without
-    these, BundleError if a bundle is missing or invalid, or was compiled from another model
-    (see ``docs/bundle.md``), and InvalidUsageError if the folder is invalid.
+    Returns a compiled model, which cannot be interpreted or compiled again. Raises BundleError if a
+    bundle is missing or invalid, or was compiled from another model (see ``docs/bundle.md``), and
+    InvalidUsageError if the folder is invalid.
 
     Example:
         >>> model = ark.models.load(folder, batch=2, length=12).compile("cpu")
@@ -131,21 +131,9 @@ def _plain_tensors(executable: Executable, config: Config, tensors: Arrays) -> A
 
 
 def _stacked(config: Config, tensors: Arrays, where: str) -> Arrays:
-    """Returns the tensors with one array for each projection of all experts.
-
-    Raises UnsupportedError without the compiler: the table of decoders needs its modules.
-    """
-    try:
-        from .decoder_reader import read_decoder, read_text
-    except ImportError:
-        raise UnsupportedError(
-            "reading the weights of experts needs the compiler, which is not installed here",
-            location=where,
-        ) from None
-    sizes = read_decoder(read_text(config))
-    if sizes.experts is None:
-        return tensors
-    return stack_experts(sizes.experts, sizes.layers, tensors, where)
+    """Returns the tensors with one array for each projection of all experts."""
+    experts, layers = read_experts(read_text(config))
+    return tensors if experts is None else stack_experts(experts, layers, tensors, where)
 
 
 def _arrays(executable: Executable, tensors: Arrays, folder: PathLike) -> Arrays:

@@ -23,7 +23,8 @@ from ..runtime.ranks.membership import current
 from .config import Config, as_count, as_float_dtype
 from .decoder_config import DecoderConfig, divide
 from .decoder_graph import DecoderGraph
-from .decoder_reader import read_decoder, read_text
+from .decoder_parts import read_text
+from .decoder_reader import read_decoder
 from .decoder_states import DecoderStates
 from .expert_weights import stack_experts
 from .families import FAMILIES

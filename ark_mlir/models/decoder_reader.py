@@ -4,43 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..json_checks import Node
 from .activations import read_activation
 from .config import Config
 from .decoder_config import DecoderConfig
-from .families import FAMILIES, LAYER_TYPES, WITH_IMAGES, Family
+from .families import FAMILIES, LAYER_TYPES, Family
 from .latent_attention import Latent
 from .rope import YarnScaling, read_rope
 
-__all__ = ["read_decoder", "read_text"]
-
-# Entries about images of a model of text and images.
-_OF_IMAGES = (
-    "boi_token_index", "eoi_token_index", "image_token_index", "mm_tokens_per_image",
-    "vision_config",
-)  # fmt: skip
-# Entries of the whole model that a section may lack.
-_OF_THE_WHOLE = ("dtype", "torch_dtype", "eos_token_id", "quantization_config")
-
-
-def read_text(config: Config) -> Config:
-    """Returns the configuration of the text part of a model of text and images, and that of any
-    other model unchanged."""
-    kind = config.word("model_type")
-    if kind not in WITH_IMAGES:
-        return config
-    section = config.section("text_config")
-    if section is None:
-        raise config.error("key 'text_config' is missing")
-    whole = {key: config.entries[key] for key in _OF_THE_WHOLE if key in config.entries}
-    entries = {**WITH_IMAGES[kind], **whole, **section.entries}
-    if "rope_parameters" in entries:  # the entry has the bases of all layers
-        del entries["rope_local_base_freq"]
-    section.plain("model_type", WITH_IMAGES[kind]["model_type"])
-    config.flag("tie_word_embeddings", True)
-    config.skip("quantization_config")
-    config.check_known(_OF_IMAGES)
-    return Config(Node(entries, "text_config", config.node.document), config.ignored)
+__all__ = ["read_decoder"]
 
 
 def read_decoder(config: Config) -> DecoderConfig:

@@ -57,6 +57,11 @@ def is_plain(axis: Axis) -> bool:
     return len(axis) == 1 and isinstance(axis[0], Dynamic)
 
 
+def is_prefix(axis: Axis) -> bool:
+    """Returns True if the indices with data are the first ones of an axis."""
+    return is_fixed(axis[1:])
+
+
 def expression(size: Any) -> Any:
     """Returns a size (an int, a SymInt or an expression of sympy) as an expression of sympy."""
     if isinstance(size, sympy.Basic):
@@ -70,17 +75,21 @@ def axis_of_size(size: Any) -> Axis:
 
 
 def axis_of_expression(value: Any) -> Axis:
-    """Returns the axis with a size: a fixed number, or a symbol plus a number.
+    """Returns the axis with a size: a fixed number, or a multiple of a symbol plus a number.
 
-    Raises Refusal if the size is another expression, whose layout is unknown.
+    The data of the axis is a prefix. Raises Refusal if the size is another expression, whose layout
+    is unknown.
     """
     if value.is_Integer:
         return () if value == 1 else (int(value),)
     symbols = list(value.free_symbols)
-    offset = sympy.expand(value - symbols[0]) if len(symbols) == 1 else None
-    if offset is None or not offset.is_Integer:
-        raise Refusal(f"the size {value}")
-    return (Dynamic(symbols[0], int(offset)),)
+    if len(symbols) == 1:
+        count, rest = (sympy.expand(value).coeff(symbols[0], power) for power in (1, 0))
+        linear = sympy.expand(value - count * symbols[0] - rest) == 0
+        if linear and count.is_Integer and count > 0 and (rest / count).is_Integer:
+            factor = Dynamic(symbols[0], int(rest / count))
+            return (factor,) if count == 1 else (factor, int(count))
+    raise Refusal(f"the size {value}")
 
 
 def bucket(size: int) -> int:

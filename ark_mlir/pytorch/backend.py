@@ -78,7 +78,9 @@ def backend(
     sizes = chosen.pop("sizes", "padded")
     if sizes not in ("padded", "exact"):
         raise InvalidUsageError(f"option sizes={sizes!r}: expected 'padded' or 'exact'")
-    CompileOptions.make(None, {n: v for n, v in chosen.items() if n != "target"})
+    CompileOptions.make(
+        None, {n: v for n, v in chosen.items() if n != "target"}, others=("target", "sizes")
+    )
     tensors = [t for t in [*example_inputs, *module.parameters()] if isinstance(t, torch.Tensor)]
     if reason := reason_against(tensors, chosen):
         _LOG.warning("torch.compile: %s; the graph runs in eager PyTorch", reason)

@@ -24,9 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["CompiledSubgraph", "Role", "build_program"]
 
 
-# Replaces a number of writes if the kernel reads the memory of the tensor itself.
-_SHARED = -1
-
+# A tensor, its address and its strides; None before a tensor is bound.
+_Bound = tuple[torch.Tensor | None, int, tuple[int, ...]]
 # The role of an argument of a subgraph: "input", "parameter", or a constant tensor.
 Role = str | torch.Tensor
 
@@ -91,11 +90,14 @@ class CompiledSubgraph(torch.nn.Module):
         names = [node.name for node in subgraph.graph.nodes if node.op == "placeholder"]
         self._inputs = [(i, names[i]) for i, role in enumerate(roles) if role == "input"]
         self._bound_once = [(i, names[i]) for i, role in enumerate(roles) if role == "parameter"]
-        # For each name an alias of the tensor, and the number of writes to it if a copy was bound.
-        self._bound: dict[str, tuple[torch.Tensor, int | None]] = {}
+        # For each parameter an alias of the tensor that was bound, its address and its strides.
+        self._bound: list[_Bound] = [(None, -1, ())] * len(self._bound_once)
+        # The number of writes to each tensor of which a copy was bound.
+        self._copies: dict[str, int | None] = {}
         output = list(subgraph.graph.nodes)[-1]
         self._single = not isinstance(output.args[0], (list, tuple))
-        self._strides = [_strides(node.meta["val"]) for node in _results(output)]
+        strides = [_strides(node.meta["val"]) for node in _results(output)]
+        self._results = [(str(number), each) for number, each in enumerate(strides)]
 
     def forward(self, *arguments: torch.Tensor) -> Any:
         """Runs the subgraph and returns its results."""
@@ -104,8 +106,7 @@ class CompiledSubgraph(torch.nn.Module):
             self._bind(arguments)
             outputs = self._executable.run(inputs)
         results = tuple(
-            _like(outputs[str(number)], strides, self._device)
-            for number, strides in enumerate(self._strides)
+            _like(outputs[name], strides, self._device) for name, strides in self._results
         )
         return results[0] if self._single else results
 
@@ -120,16 +121,49 @@ class CompiledSubgraph(torch.nn.Module):
         return tensor.clone(memory_format=torch.contiguous_format)
 
     def _bind(self, arguments: Sequence[torch.Tensor]) -> None:
-        given = {name: arguments[i] for i, name in self._bound_once}
-        changed = {name: tensor for name, tensor in given.items() if self._differs(name, tensor)}
-        if not changed:
-            return
-        ready = {name: self._ready(tensor.detach()) for name, tensor in changed.items()}
+        """Binds the parameters whose memory is not that of the last call, and copies that are old.
+
+        A call with a hundred parameters compares as many addresses, so this method calls nothing
+        else for each of them.
+        """
+        bound = self._bound
+        changed = [
+            (index, name)
+            for (index, name), (_, address, strides) in zip(self._bound_once, bound, strict=True)
+            if arguments[index].data_ptr() != address or arguments[index].stride() != strides
+        ]
+        if self._copies:
+            known = {name for _, name in changed}
+            changed += [
+                each
+                for each in self._bound_once
+                if each[1] in self._copies
+                and each[1] not in known
+                and self._was_written(*each, arguments)
+            ]
+        if changed:
+            self._bind_again(changed, arguments)
+
+    def _was_written(self, index: int, name: str, arguments: Sequence[torch.Tensor]) -> bool:
+        """Returns True if a parameter that was copied may have been written to since then."""
+        version = self._copies[name]
+        return version is None or version != _version(arguments[index])
+
+    def _bind_again(
+        self, changed: Sequence[tuple[int, str]], arguments: Sequence[torch.Tensor]
+    ) -> None:
+        ready = {name: self._ready(arguments[index].detach()) for index, name in changed}
         self._executable.bind(ready)
-        for name, tensor in changed.items():
-            shared = self._is_shared(name, tensor, ready[name])
-            # The alias keeps its memory when `tensor.data` is replaced, as by `Module.to`.
-            self._bound[name] = tensor.detach(), _SHARED if shared else _version(tensor)
+        positions = {name: position for position, (_, name) in enumerate(self._bound_once)}
+        for index, name in changed:
+            tensor = arguments[index]
+            self._copies.pop(name, None)
+            if not self._is_shared(name, tensor, ready[name]):
+                self._copies[name] = _version(tensor)
+            # The alias keeps its memory when `tensor.data` is replaced, as by `Module.to`, so that
+            # no other tensor has its address.
+            alias = tensor.detach()
+            self._bound[positions[name]] = alias, alias.data_ptr(), alias.stride()
 
     def _is_shared(self, name: str, tensor: torch.Tensor, ready: torch.Tensor) -> bool:
         """Returns True if the kernel reads the memory of `tensor`, and not a copy."""
@@ -138,20 +172,6 @@ class CompiledSubgraph(torch.nn.Module):
         buffers = self._executable.bundle.manifest.parameters
         alignment = next(buffer.alignment for buffer in buffers if buffer.name == name)
         return tensor.is_contiguous() and tensor.data_ptr() % alignment == 0
-
-    def _differs(self, name: str, tensor: torch.Tensor) -> bool:
-        """Returns True if a tensor must be bound again.
-
-        A tensor must be bound again if another tensor was bound, or after a write to a tensor that
-        was copied.
-        """
-        if name not in self._bound:
-            return True
-        bound, version = self._bound[name]
-        # `bound` keeps its memory alive, so that no other tensor has its address.
-        if tensor.data_ptr() != bound.data_ptr() or tensor.stride() != bound.stride():
-            return True
-        return version != _SHARED and (version is None or version != _version(tensor))
 
 
 def _version(tensor: torch.Tensor) -> int | None:

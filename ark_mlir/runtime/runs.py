@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast, overload
 
 from ..bundle import Buffer
-from ..errors import InvalidUsageError
+from ..errors import InvalidUsageError, a_type
 from ..units import counted
 
 if TYPE_CHECKING:
@@ -154,13 +154,18 @@ def _named(
         named: inputs that were passed as keywords.
         buffers: the inputs of the program.
 
-    Raises InvalidUsageError if `given` has another form or too many arrays, or if an array and a
-    keyword give the same input.
+    Raises InvalidUsageError if `given` has another form, such as a list, or too many arrays, or if
+    an array and a keyword give the same input.
     """
     if len(given) == 1 and (given[0] is None or isinstance(given[0], Mapping)):
         # A keyword replaces an entry of the mapping with the same name, as in dict().
         return {**cast("Mapping[str, Any]", given[0] or {}), **named}
     names = [buffer.name for buffer in buffers]
+    if len(given) == 1 and isinstance(given[0], (list, tuple)):
+        raise InvalidUsageError(
+            f"the argument is {a_type(cast('object', given[0]))}; pass the inputs one by one, as "
+            f"in run({', '.join(names)}); each is a numpy array or an object with __dlpack__"
+        )
     if any(isinstance(value, Mapping) for value in given):
         raise InvalidUsageError(
             "a run takes one mapping with inputs by name, or arrays in the order of the inputs: "

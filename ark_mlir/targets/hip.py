@@ -22,7 +22,7 @@ _NAME_ONE = "name an architecture, such as hip:gfx942"
 
 
 def _detect(device: int) -> Target:
-    from ..runtime.hip.library import architecture_of, find_library
+    from ..runtime.hip.library import architecture_of, find_library, plain_message
 
     try:
         hip = find_library()
@@ -35,7 +35,9 @@ def _detect(device: int) -> Target:
     try:
         code, properties = hip.hipGetDeviceProperties(device)
     except RuntimeError as error:  # the package is installed, ROCm is not
-        raise UnsupportedError(f"target 'hip' needs a GPU: {error}; {_NAME_ONE}") from None
+        raise UnsupportedError(
+            f"target 'hip' needs a GPU: {plain_message(error)}; {_NAME_ONE}"
+        ) from None
     if int(code):
         raise UnsupportedError(
             f"target 'hip' needs a GPU, and this machine has none ({code}); {_NAME_ONE}"

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..errors import InvalidUsageError, UnsupportedError
+from ..errors import InvalidUsageError, UnsupportedError, a_type
 from ..json_checks import Document, Node, parse_json
 
 __all__ = ["ChatTemplate"]
@@ -66,16 +66,18 @@ class ChatTemplate:
             messages: mappings with ``role``, such as ``system``, ``user`` and ``assistant``, and
                 ``content``.
 
-        Raises InvalidUsageError if the template refuses the conversation.
+        Raises InvalidUsageError if a message lacks one of them, or if the template refuses the
+        conversation.
 
         Example:
             >>> ChatTemplate(text_folder).render([{"role": "user", "content": "hello"}])
             'user: hello\\nassistant:'
         """
+        given = [_checked(number, message) for number, message in enumerate(messages)]
         try:
             return str(
                 self._template.render(
-                    messages=[dict(message) for message in messages],
+                    messages=given,
                     add_generation_prompt=True,
                     **self._tokens,
                 )
@@ -86,6 +88,22 @@ class ChatTemplate:
 
     def _refuse(self, message: object) -> None:
         raise self._errors(str(message))
+
+
+def _checked(number: int, message: Mapping[str, str]) -> dict[str, str]:
+    """Returns a message; raises InvalidUsageError if `role` or `content` is not a text.
+
+    A template takes a missing entry for an empty text, so that the mistake would not be seen.
+    """
+    for key in ("role", "content"):
+        value: object = message.get(key)
+        if not isinstance(value, str):
+            found = a_type(value) if key in message else f"the entries {sorted(message)}"
+            raise InvalidUsageError(
+                f"messages[{number}] must have the text {key!r}, but "
+                + (f"it is {found}" if key in message else f"has {found}")
+            )
+    return dict(message)
 
 
 def _to_json(value: object, **options: Any) -> str:

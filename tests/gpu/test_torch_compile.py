@@ -57,6 +57,24 @@ def test_a_module(torch: Any, logged: Callable[[], list[str]], dtype: str) -> No
     assert logged() == []
 
 
+def test_from_torch_takes_tensors_of_the_gpu(torch: Any) -> None:
+    """A module and its example inputs on the GPU; runs read and write tensors there."""
+    import ark_mlir as ark
+
+    net = mlp(torch).eval()
+    x = torch.randn(16, 64, device="cuda")
+    program = ark.from_torch(net, x)
+    parameters = program.state_dict()
+    assert all(tensor.is_cuda for tensor in parameters.values())
+    with ark.compile(program, target="cuda").bind(parameters) as executable:
+        assert executable.report().bound_in_place == sum(t.nbytes for t in parameters.values())
+        (before,) = executable.run(x).values()
+        net[0].weight.add_(1)  # the next run sees the write
+        (after,) = executable.run(x).values()
+    assert not torch.equal(before, after)
+    assert_as_good(torch, after, net, x)
+
+
 def test_no_tensor_visits_the_host(torch: Any, tmp_path: Path) -> None:
     """Neither inputs, nor results, nor the parts that PyTorch executes."""
 

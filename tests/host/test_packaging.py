@@ -5,6 +5,7 @@ tests/wheel checks the same of an installed wheel, with what CMake adds.
 
 from __future__ import annotations
 
+import re
 import subprocess
 import zipfile
 from pathlib import Path
@@ -32,6 +33,25 @@ def test_the_wheel_has_the_package_only(packaged: set[str]) -> None:
     assert {folder for folder in folders if not folder.endswith(".dist-info")} == {"ark_mlir"}
     sources = {str(path.relative_to(ROOT)) for path in (ROOT / "ark_mlir").rglob("*.py")}
     assert sources <= packaged
+
+
+def test_the_readme_of_a_wheel_has_no_links_to_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A package index shows the page without the repository."""
+    build = pytest.importorskip("scikit_build_core.build", reason="the build backend is missing")
+    monkeypatch.chdir(ROOT)
+    name = build.prepare_metadata_for_build_wheel(str(tmp_path))
+    metadata = (tmp_path / name / "METADATA").read_text()
+    assert "Description-Content-Type: text/markdown" in metadata
+    page = metadata.partition("\n\n")[2]
+    assert page.splitlines()[0] == (ROOT / "README.md").read_text().splitlines()[0]
+    links = re.findall(r"\]\(([^)]+)\)", page)
+    assert all(link.startswith(("https://", "#")) for link in links), links
+    assert "The tutorial and the notebooks continue this example." in page
+    # Code is not changed.
+    for block in re.findall(r"```.*?```", (ROOT / "README.md").read_text(), re.DOTALL):
+        assert block in page
 
 
 def test_the_wheel_has_no_emulator(packaged: set[str]) -> None:

@@ -1,11 +1,15 @@
-"""ATen's convolutions, as matrix products.
+"""ATen's convolutions, as matrix products or as sums of shifted images.
 
 The windows of an image become the columns of a matrix, by which the filters are multiplied. The
-filters keep their layout, so that a run copies images but no weights.
+filters keep their layout, so that a run copies images but no weights. A depthwise convolution has
+one channel in each group, so that its matrices have few rows. It is a sum of products of shifted
+images and elements of the filters, which one task computes without a copy.
 """
 
 from __future__ import annotations
 
+import functools
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,10 +19,15 @@ from ... import frontend as ark
 from ...frontend.derivatives import GroupStep, attach
 from .adjoints import pulled
 from .table import Out, Unavailable, aten
-from .values import Operand, shaped, tensor
-from .windows import Windows, as_many, elements, fitted, images_of, spaced
+from .values import Operand, shaped, tensor, wide
+from .windows import Windows, as_many, elements, fitted, images_of, padded, spaced
 
 Many = int | Sequence[int] | None
+
+# A depthwise convolution has a product for each element of a window; more make a long program.
+_MAX_SHIFTS = 64
+# A transposed convolution has a product for each phase, which is a remainder of the strides.
+_MAX_PHASES = 16
 
 _UNUSED = Unavailable("a gradient that the graph does not request")
 
@@ -154,8 +163,37 @@ def _plain(
     """Returns the convolution of ``[N, C, ...]`` with filters ``[F, C / groups, ...]``."""
     for axis, (each, count, pad) in enumerate(zip(windows, shape, pads, strict=True), 2):
         images = fitted(images, axis, each, count, pad, 0)
-    columns = _columns(elements(images, 2, windows, shape), groups)
-    return _product(filters, columns, shape, groups)
+    return _combined(filters, elements(images, 2, windows, shape), shape, groups)
+
+
+def _combined(
+    filters: ark.Tensor, parts: Sequence[ark.Tensor], shape: Sequence[int], groups: int
+) -> ark.Tensor:
+    """Returns the convolution ``[N, F, ...]`` of the elements of windows.
+
+    Args:
+        filters: ``[F, C / groups, ...]``.
+        parts: the elements of all windows, each ``[N, C, ...]``, in the order of the filters'.
+        shape: the extents of the result.
+    """
+    if parts[0].shape[1] == groups > 1 and len(parts) <= _MAX_SHIFTS:
+        return _depthwise(filters, parts)
+    return _product(filters, _columns(parts, groups), shape, groups)
+
+
+def _depthwise(filters: ark.Tensor, parts: Sequence[ark.Tensor]) -> ark.Tensor:
+    """Returns the convolution of filters ``[F, 1, ...]``, of which each reads one channel."""
+    batch, channels, *shape = parts[0].shape
+    features = filters.shape[0] // channels
+    # Without another dimension for one feature, ops after the sum are in the same task.
+    each, one = ((features,), (1,)) if features > 1 else ((), ())
+    rows = wide(ark.reshape(filters, (1, channels, *each, *(1,) * len(shape), len(parts))))
+    products = [
+        wide(shaped(part, (batch, channels, *one, *shape))) * rows[..., number]
+        for number, part in enumerate(parts)
+    ]
+    result = functools.reduce(ark.add, products)
+    return tensor(shaped(result, (batch, channels * features, *shape)), parts[0].dtype)
 
 
 def _columns(elements: Sequence[ark.Tensor], groups: int) -> ark.Tensor:
@@ -201,13 +239,106 @@ def _transposed(
     )
     if apart and exact and not any(pads):
         return _tiled(images, filters, shape, groups)
-    # The convolution of the image with zeros between its elements, with reversed filters.
+    turned = _swapped(filters, groups)
+    if math.prod(each.stride for each in windows) > _MAX_PHASES:
+        return _with_zeros(images, turned, windows, pads, shape, groups)
+    axes = [_phases(each, pad) for each, pad in zip(windows, pads, strict=True)]
+    counts = [-(-count // each.stride) for each, count in zip(windows, shape, strict=True)]
+    for axis, (phases, count) in enumerate(zip(axes, counts, strict=True), 2):
+        starts = [start for phase in phases for start in phase.starts]
+        before, after = -min(starts), max(starts) + count - images.shape[axis]
+        images = padded(images, axis, before, after, 0)
+        axes[axis - 2] = [phase.moved(before) for phase in phases]
+    parts = [_phase(images, turned, each, counts, groups) for each in itertools.product(*axes)]
+    result = _interleaved(parts, [each.stride for each in windows])
+    return result[(slice(None), slice(None), *(slice(0, count) for count in shape))]
+
+
+@dataclass(frozen=True)
+class _Phase:
+    """Every stride-th result of a transposed convolution along one dimension.
+
+    Result ``q`` is the sum over ``i`` of the products of the filter's element ``taps[i]`` and the
+    image's element ``q + starts[i]``. `taps` may be empty.
+    """
+
+    taps: range
+    starts: tuple[int, ...]
+
+    def moved(self, distance: int) -> _Phase:
+        return _Phase(self.taps, tuple(start + distance for start in self.starts))
+
+
+def _phases(windows: Windows, pad: int) -> list[_Phase]:
+    """Returns the phases along one dimension, one for each remainder of a result's position."""
+    stride, dilation = windows.stride, windows.dilation
+    step = stride // math.gcd(stride, dilation)
+    found: list[_Phase] = []
+    for first in range(pad, pad + stride):
+        hits = (t for t in range(windows.size) if (first - t * dilation) % stride == 0)
+        taps = range(next(hits, windows.size), windows.size, step)
+        found.append(_Phase(taps, tuple((first - t * dilation) // stride for t in taps)))
+    return found
+
+
+def _phase(
+    images: ark.Tensor,
+    filters: ark.Tensor,
+    phases: Sequence[_Phase],
+    counts: Sequence[int],
+    groups: int,
+) -> ark.Tensor:
+    """Returns the results ``[N, F, *counts]`` of one phase in each dimension.
+
+    `filters` has the shape ``[F, C / groups, ...]``.
+    """
+    if not all(phase.taps for phase in phases):
+        return ark.zeros((images.shape[0], filters.shape[0], *counts), images.dtype)
+    whole = (slice(None), slice(None))
+    taps = [slice(each.taps.start, each.taps[-1] + 1, each.taps.step) for each in phases]
+    parts = [
+        images[(*whole, *(slice(s, s + count) for s, count in zip(starts, counts, strict=True)))]
+        for starts in itertools.product(*(phase.starts for phase in phases))
+    ]
+    return _combined(filters[(*whole, *taps)], parts, counts, groups)
+
+
+def _interleaved(parts: Sequence[ark.Tensor], strides: Sequence[int]) -> ark.Tensor:
+    """Returns ``[N, F, ...]`` from its phases, which are in row-major order."""
+    for axis, stride in reversed(list(enumerate(strides, 2))):
+        groups = [parts[first : first + stride] for first in range(0, len(parts), stride)]
+        parts = [_alternating(group, axis) for group in groups]
+    (result,) = parts
+    return result
+
+
+def _alternating(parts: Sequence[ark.Tensor], axis: int) -> ark.Tensor:
+    """Returns a tensor whose elements along an axis are those of each part in turn."""
+    if len(parts) == 1:
+        return parts[0]
+    shape = list(parts[0].shape)
+    shape[axis] *= len(parts)
+    return ark.reshape(ark.concat([ark.unsqueeze(p, axis + 1) for p in parts], axis + 1), shape)
+
+
+def _with_zeros(
+    images: ark.Tensor,
+    filters: ark.Tensor,
+    windows: Sequence[Windows],
+    pads: Sequence[int],
+    shape: Sequence[int],
+    groups: int,
+) -> ark.Tensor:
+    """Returns the convolution of the image with zeros between its elements, with reversed filters.
+
+    `filters` has the shape ``[F, C / groups, ...]``.
+    """
     ones = [Windows(each.size, 1, each.dilation) for each in windows]
     for axis, (each, one, count, pad) in enumerate(zip(windows, ones, shape, pads, strict=True), 2):
         images = spaced(images, axis, each.stride)
         images = fitted(images, axis, one, count, one.span - 1 - pad, 0)
     parts = elements(images, 2, ones, shape)[::-1]
-    return _product(_swapped(filters, groups), _columns(parts, groups), shape, groups)
+    return _combined(filters, parts, shape, groups)
 
 
 def _swapped(filters: ark.Tensor, groups: int) -> ark.Tensor:

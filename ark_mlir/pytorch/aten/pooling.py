@@ -10,6 +10,7 @@ A window over several dimensions is reduced along one dimension after the other.
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,14 +18,16 @@ from typing import Any
 import numpy as np
 
 from ... import frontend as ark
-from ...dtypes import fp32
-from .table import Out, Unavailable, aten
-from .values import Operand, tensor
+from ...dtypes import bool_, fp32, int64
+from ...frontend.ops.scatter import scattered
+from .indexing import flat_along
+from .table import Deferred, Out, Unavailable, aten
+from .values import Operand, shaped, tensor
 from .windows import Windows, as_many, check_floats, elements, fitted
 
 Many = int | Sequence[int] | None
 
-_NO_PLACES = Unavailable("the positions of the maxima of a pool")
+_NO_POSITIONS = Unavailable("the positions of the maxima of an adaptive pool")
 
 
 def _reduced(
@@ -65,11 +68,98 @@ def _enter_max(rank: int) -> None:
         pads = as_many(padding, rank, 0)
         return _reduced(value, windows, pads, out.shape[-rank:], least, ark.maximum)
 
-    def with_indices(out: tuple[Out, Out], x: Operand, *args: Any, **kwargs: Any) -> Any:
-        return largest(out[0], x, *args, **kwargs), _NO_PLACES
+    def with_indices(
+        out: tuple[Out, Out],
+        x: Operand,
+        kernel_size: Many,
+        stride: Many = None,
+        padding: Many = 0,
+        dilation: Many = 1,
+        ceil_mode: bool = False,
+    ) -> Any:
+        maxima = largest(out[0], x, kernel_size, stride, padding, dilation)
+        windows = _windows(rank, kernel_size, stride, dilation)
+        pads = as_many(padding, rank, 0)
+        return maxima, Deferred(lambda: _positions(tensor(x), windows, pads, out[1].shape[-rank:]))
 
     aten(f"max_pool{rank}d.default")(largest)
     aten(f"max_pool{rank}d_with_indices.default")(with_indices)
+
+
+def _positions(
+    x: ark.Tensor, windows: Sequence[Windows], pads: Sequence[int], shape: Sequence[int]
+) -> ark.Tensor:
+    """Returns the position of the maximum of each window, in int64.
+
+    The position counts the elements of the last dimensions of `x`. The first of several maxima
+    counts, and the last NaN.
+    """
+    first = x.ndim - len(shape)
+    extents = x.shape[first:]
+    grids = [
+        np.arange(each.size)[:, None] * each.dilation + np.arange(count) * each.stride - pad
+        for each, count, pad in zip(windows, shape, pads, strict=True)
+    ]
+    least = -math.inf if x.dtype.is_float else x.dtype.integer_range[0]
+    padded = x
+    for axis, (each, pad, count) in enumerate(zip(windows, pads, shape, strict=True), first):
+        padded = fitted(padded, axis, each, count, pad, least)
+    best: ark.Tensor | None = None
+    index: ark.Tensor | None = None
+    seen = np.zeros(tuple(shape), bool)
+    numbers = itertools.product(*(range(each.size) for each in windows))
+    for value, number in zip(elements(padded, first, windows, shape), numbers, strict=True):
+        found = [grid[n] for grid, n in zip(grids, number, strict=True)]
+        position, inside = _points(found, extents)
+        mine = ark.constant(position, int64)
+        if best is None or index is None:
+            best, index = value, ark.broadcast_to(mine, value.shape)
+        else:
+            larger = value > best
+            if x.dtype.is_float:
+                larger = ark.logical_or(larger, value != value)
+            if (inside & ~seen).any():  # an element of the padding has no position
+                larger = ark.logical_or(larger, ark.constant(inside & ~seen, bool_))
+            best = ark.where(larger, value, best)
+            index = ark.where(larger, mine, index)
+        seen |= inside
+    assert index is not None
+    return index
+
+
+@aten("max_pool2d_with_indices_backward.default", "max_pool3d_with_indices_backward.default")
+def _max_backward(
+    out: Out,
+    slopes: Operand,
+    x: Operand,
+    kernel_size: Many,
+    stride: Many,
+    padding: Many,
+    dilation: Many,
+    ceil_mode: bool,
+    indices: Operand,
+) -> ark.Tensor:
+    """Adds the slope of each window at the position of its maximum."""
+    positions = tensor(indices)
+    lead = len(as_many(kernel_size, 1))
+    rank = lead if lead > 1 else (2 if positions.ndim < 5 else 3)
+    planes, extent = math.prod(out.shape[:-rank]), math.prod(out.shape[-rank:])
+    rows = ark.reshape(positions, (planes, -1))
+    flat = ark.reshape(flat_along((planes, extent), 1, rows), (positions.size,))
+    values = ark.reshape(tensor(slopes), (positions.size,))
+    return tensor(shaped(scattered(flat, values, planes * extent, 0), out.shape), out.dtype)
+
+
+def _points(found: Sequence[Any], extents: Sequence[int]) -> tuple[Any, Any]:
+    """Returns the positions in an image of points, and which of the points are in the image.
+
+    `found` has the coordinates along each dimension, `extents` the extents of the image.
+    """
+    position, inside = np.zeros((), np.int64), np.ones((), bool)
+    for coordinates, extent in zip(found, extents, strict=True):
+        position = np.add.outer(position * extent, coordinates)
+        inside = np.logical_and.outer(inside, (coordinates >= 0) & (coordinates < extent))
+    return position, inside
 
 
 def _enter_mean(rank: int) -> None:
@@ -119,7 +209,7 @@ def _enter_adaptive(rank: int) -> None:
         return tensor(means, out.dtype)
 
     def largest(out: tuple[Out, Out], x: Operand, output_size: Many) -> Any:
-        return _adapted(tensor(x), out[0].shape[-rank:], ark.reduce_max), _NO_PLACES
+        return _adapted(tensor(x), out[0].shape[-rank:], ark.reduce_max), _NO_POSITIONS
 
     aten(f"adaptive_avg_pool{rank}d.default", f"_adaptive_avg_pool{rank}d.default")(mean)
     aten(f"adaptive_max_pool{rank}d.default")(largest)

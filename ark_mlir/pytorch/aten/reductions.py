@@ -13,6 +13,8 @@ from ...dtypes import DType, bool_, int32
 from .table import Deferred, Out, Unavailable, aten, unsupported
 from .values import Operand, as_axes, axis_of, shaped, tensor, wide
 
+__all__ = ["product"]
+
 Axes = int | Sequence[int] | None
 _MAX_PREFIXES = 4096
 _MAX_DIFFERENCES = 1 << 24
@@ -152,7 +154,7 @@ def _norm(
 @aten("prod.default")
 def _prod(out: Out, x: Operand, dtype: DType | None = None) -> ark.Tensor:
     value = tensor(x, out.dtype)
-    return shaped(_product(shaped(value, (value.size,)), 0), ())
+    return shaped(product(shaped(value, (value.size,)), 0), ())
 
 
 @aten("prod.dim_int")
@@ -160,10 +162,10 @@ def _prod_dim(
     out: Out, x: Operand, dim: int, keepdim: bool = False, dtype: DType | None = None
 ) -> ark.Tensor:
     value = tensor(x, out.dtype)
-    return shaped(_product(value, axis_of(dim, value.ndim)) if value.ndim else value, out.shape)
+    return shaped(product(value, axis_of(dim, value.ndim)) if value.ndim else value, out.shape)
 
 
-def _product(x: ark.Tensor, axis: int) -> ark.Tensor:
+def product(x: ark.Tensor, axis: int) -> ark.Tensor:
     """Multiplies both halves of an axis until one element remains."""
     narrow, value = x.dtype, ark.transpose(x, [*(a for a in range(x.ndim) if a != axis), axis])
     value = wide(value) if narrow.is_float else value
@@ -205,6 +207,26 @@ def _cumsum(out: Out, x: Operand, dim: int, dtype: DType | None = None) -> ark.T
     sums = ark.matmul(rows, ark.constant(ones, out.dtype))
     sums = shaped(sums, tuple(value.shape[a] for a in order))
     return ark.transpose(sums, np.argsort(order).tolist())
+
+
+@aten("cumprod.default")
+def _cumprod(out: Out, x: Operand, dim: int, dtype: DType | None = None) -> ark.Tensor:
+    """Multiplies each element by the one before it, then by the one two before it, and so on."""
+    value = tensor(x, out.dtype)
+    if value.ndim == 0:
+        return value
+    axis = axis_of(dim, value.ndim)
+    extent = value.shape[axis]
+    if extent > _MAX_PREFIXES:
+        raise unsupported(f"cumprod over {extent} elements; the limit is {_MAX_PREFIXES}")
+    value = wide(value) if value.dtype.is_float else value
+    lead, distance = (slice(None),) * axis, 1
+    while distance < extent:
+        first, rest = value[(*lead, slice(0, distance))], value[(*lead, slice(distance, extent))]
+        before = value[(*lead, slice(0, extent - distance))]
+        value = ark.concat([first, rest * before], axis)
+        distance *= 2
+    return tensor(value, out.dtype)
 
 
 @aten("histc.default")
@@ -391,6 +413,48 @@ def _instance_norm(
     if bias is not None:
         result = result + _per_channel(bias, value.ndim)
     return result, *(_later(o, t) for o, t in zip(out[1:], (mean, scale), strict=True))
+
+
+@aten("_native_batch_norm_legit_functional.default")
+def _training_batch_norm(
+    out: tuple[Out, ...],
+    x: Operand,
+    weight: ark.Tensor | None,
+    bias: ark.Tensor | None,
+    mean: ark.Tensor,
+    variance: ark.Tensor,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> Any:
+    """Returns the result, the statistics of the batch, and the new running statistics."""
+    if not training:
+        found = _batch_norm(out, x, weight, bias, mean, variance, momentum, eps)
+        return *found, mean, variance
+    value = tensor(x)
+    axes = [axis for axis in range(value.ndim) if axis != 1]
+    values = wide(value)
+    own, center = _variance(values, axes, 0)
+    scale = ark.rsqrt(own + eps)
+    result = (values - center) * scale
+    if weight is not None:
+        result = result * _per_channel(weight, value.ndim)
+    if bias is not None:
+        result = result + _per_channel(bias, value.ndim)
+    # torch keeps the variance whose divisor is one less than the number of elements.
+    count = math.prod(value.shape[axis] for axis in axes)
+    unbiased = own * (count / (count - 1)) if count > 1 else own
+
+    def moved(running: ark.Tensor, found: ark.Tensor) -> ark.Tensor:
+        new = tensor(shaped(found, running.shape), running.dtype)
+        return running * (1 - momentum) + new * momentum
+
+    return (
+        tensor(result, out[0].dtype),
+        *(_later(o, t) for o, t in zip(out[1:3], (center, scale), strict=True)),
+        moved(mean, center),
+        moved(variance, unbiased),
+    )
 
 
 def _later(out: Out, x: ark.Tensor) -> Deferred:

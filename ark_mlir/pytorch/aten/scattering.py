@@ -16,6 +16,7 @@ from ... import frontend as ark
 from ...dtypes import DType, bool_, int32, int64
 from ...frontend.ops.scatter import scattered
 from .indexing import Indexed, flat_along, take_along
+from .reductions import product
 from .table import Out, aten, unsupported
 from .values import Operand, axis_of, promoted, shaped, tensor, to
 
@@ -71,6 +72,30 @@ class _Writes:
         chosen = take_along(source, self._axis, ark.maximum(latest, 0))
         return ark.where(latest >= 0, chosen, self._x)
 
+    def reduced(self, source: ark.Tensor, reduce: str, include_self: bool) -> ark.Tensor:
+        """Returns `x` with the maxima (``amax``), minima or products of elements of `source`.
+
+        With `include_self`, the element of `x` counts, too; elements without an index stay as they
+        are.
+        """
+        dtype = source.dtype
+        low, high = (-math.inf, math.inf) if dtype.is_float else dtype.integer_range
+        fill, join = {
+            "amax": (low, ark.maximum), "amin": (high, ark.minimum), "prod": (1, ark.mul)
+        }[reduce]  # fmt: skip
+        rows = ark.unsqueeze(ark.transpose(source, _last(self._axis, source.ndim)), -2)
+        given = ark.where(self.hits, rows, fill)
+        if reduce == "prod":
+            found = product(given, given.ndim - 1)
+        else:
+            op = ark.reduce_max if reduce == "amax" else ark.reduce_min
+            found = op(given, -1, keepdims=False)
+        found = ark.transpose(found, self._back)
+        if include_self:
+            return join(self._x, found)
+        hit = ark.reduce_max(ark.cast(self.hits, int32), -1, keepdims=False)
+        return ark.where(ark.transpose(hit, self._back) > 0, found, self._x)
+
     def filled(self, value: Operand) -> ark.Tensor:
         """Returns `x` with `value` at all elements that the indices select."""
         hit = ark.reduce_max(ark.cast(self.hits, int32), -1, keepdims=False)
@@ -114,9 +139,40 @@ def _scatter_reduce(
     reduce: str,
     include_self: bool = True,
 ) -> ark.Tensor:
-    if reduce != "sum" or not include_self:
-        raise unsupported(f"a scatter with reduce={reduce!r}, include_self={include_self}")
-    return _scatter_add(out, x, dim, index, src)
+    target, positions, source = tensor(x), tensor(index), tensor(src)
+    if positions.shape != source.shape:
+        raise unsupported("a scatter of a part of its source")
+    if target.ndim == 0:
+        target, positions, source = (ark.reshape(t, (1,)) for t in (target, positions, source))
+    if reduce in ("sum", "mean"):
+        result = _sums(out, target, dim, positions, source, reduce == "mean", include_self)
+    else:
+        writes = _Writes(target, axis_of(dim, target.ndim), positions)
+        result = writes.reduced(source, reduce, include_self)
+    return shaped(result, out.shape)
+
+
+def _sums(
+    out: Out,
+    target: ark.Tensor,
+    dim: int,
+    positions: ark.Tensor,
+    source: ark.Tensor,
+    mean: bool,
+    include_self: bool,
+) -> ark.Tensor:
+    """Returns the sums or means of the elements of `source` that are written to each position."""
+    if not mean and include_self:
+        return _scatter_add(out, target, dim, positions, source)
+    if mean and not target.dtype.is_float:
+        raise unsupported(f"a scatter with reduce='mean' of {target.dtype}")
+    zeros = ark.zeros(target.shape, target.dtype)
+    ones = ark.ones(source.shape, source.dtype)
+    sums = _scatter_add(out, zeros, dim, positions, source)
+    counts = _scatter_add(out, zeros, dim, positions, ones)
+    if include_self:
+        return (target + sums) / (counts + 1)
+    return ark.where(counts > 0, sums / ark.maximum(counts, 1) if mean else sums, target)
 
 
 def _count_below(bounds: ark.Tensor, x: ark.Tensor, right: bool, dtype: DType) -> ark.Tensor:

@@ -75,6 +75,13 @@ def expression_of(bound: Any) -> Any:
     return value
 
 
+@rule("empty_permuted")
+def empty(padder: Padder, target: Any, *_: Any, **kwargs: Any) -> Value:
+    axes = tuple(axis_of_size(size) for size in padder.described.shape)
+    options = {name: kwargs[name] for name in ("dtype", "device") if name in kwargs}
+    return Value(torch.zeros(padder.sizes.shape(axes), **options), axes)
+
+
 @rule("full", "zeros", "ones", "empty", "new_full", "new_zeros", "new_ones", "new_empty")
 def full(padder: Padder, target: Any, *args: Any, **kwargs: Any) -> Value:
     axes = tuple(axis_of_size(size) for size in padder.described.shape)

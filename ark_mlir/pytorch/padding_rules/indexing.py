@@ -11,9 +11,9 @@ from typing import Any
 
 import torch
 
-from ..axes import Refusal, is_fixed
+from ..axes import Refusal, is_fixed, is_prefix
 from ..padding import Padder, Value, rule
-from .shared import broadcast, dim_of, dynamic_size, replaced
+from .shared import broadcast, count_data, dim_of, replaced
 
 _aten: Any = torch.ops.aten
 
@@ -34,6 +34,7 @@ def embedding(padder: Padder, target: Any, weight: Value, index: Value, *args: A
 @rule("index_select")
 def index_select(padder: Padder, target: Any, x: Value, dim: int, index: Value) -> Value:
     dim = dim_of(dim, x)
+    count_data(padder, x.axes[dim])
     axes = replaced(x.axes, dim, *(index.axes or ((),)))
     return Value(target(x.tensor, dim, _indices(padder, index)), axes)
 
@@ -43,6 +44,7 @@ def gather(padder: Padder, target: Any, x: Value, dim: int, index: Value) -> Val
     dim = dim_of(dim, x)
     if replaced(x.axes, dim) != replaced(index.axes, dim):
         raise Refusal("a gather whose sizes only happen to be equal")
+    count_data(padder, x.axes[dim])
     return Value(target(x.tensor, dim, _indices(padder, index)), index.axes)
 
 
@@ -57,13 +59,40 @@ def index(padder: Padder, target: Any, x: Value, indices: Sequence[Value | None]
         tensor = _indices(padder, each)
         axis = x.axes[dim]
         if not is_fixed(axis):  # a negative index counts from the end of the data
-            dynamic_size(axis)
-            factor: Any = axis[0]
+            count = count_data(padder, axis)
             negative = _aten.lt.Scalar(tensor, 0)
-            tensor = _aten.where.self(negative, tensor + padder.length(factor), tensor)
+            tensor = _aten.where.self(negative, tensor + count, tensor)
         chosen[dim] = tensor
     dims = [dim for dim, _ in given]
     kept = [axis for dim, axis in enumerate(x.axes) if dim not in dims]
     adjacent = dims == list(range(dims[0], dims[-1] + 1))
     first = dims[0] if adjacent else 0
     return Value(target(x.tensor, chosen), (*kept[:first], *shape, *kept[first:]))
+
+
+@rule("index_put", "_unsafe_index_put")
+def index_put(
+    padder: Padder,
+    target: Any,
+    x: Value,
+    indices: Sequence[Value | None],
+    values: Value,
+    accumulate: bool = False,
+) -> Value:
+    """Writes what lies beyond the data to the last row, which is beyond the data, too."""
+    given = [(dim, each) for dim, each in enumerate(indices) if each is not None]
+    (dim, index), *others = given
+    if others or index.tensor.dtype == torch.bool or len(index.axes) != 1:
+        raise Refusal("a write by several indices, or by a mask")
+    if not is_fixed(index.axes[0]) and (index.axes[0] != x.axes[dim] or not is_prefix(x.axes[dim])):
+        raise Refusal("a write to other rows than there are indices")
+    if broadcast([values.axes, replaced(x.axes, dim, *index.axes)]) != replaced(
+        x.axes, dim, *index.axes
+    ):
+        raise Refusal("a write of values larger than the rows")
+    count = count_data(padder, x.axes[dim])
+    rows = _aten.where.self(_aten.lt.Scalar(index.tensor, 0), index.tensor + count, index.tensor)
+    last = padder.sizes.of(x.axes[dim]) - 1
+    rows = padder.masked(Value(rows, index.axes), [0], last)
+    chosen = [None] * dim + [rows]
+    return Value(target(x.tensor, chosen, values.tensor, accumulate), x.axes)

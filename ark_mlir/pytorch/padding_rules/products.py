@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from ..axes import Axes, Refusal, is_fixed
+from ..axes import Axes, Refusal, is_fixed, is_prefix
 from ..padding import Padder, Value, rule
 from .shared import broadcast
 
@@ -56,6 +56,19 @@ def linear(
     if not weight.fixed or (bias is not None and not bias.fixed):
         raise Refusal("weights of a size that changes")
     return Value(target(*padder.plain((x, weight, bias))), (*x.axes[:-1], *weight.axes[:-1]))
+
+
+@rule("_grouped_mm", "transformers.grouped_mm_fallback.default")
+def grouped_product(
+    padder: Padder, target: Any, x: Value, weights: Value, offs: Value | None = None, *args: Any
+) -> Value:
+    """Rows beyond the last offset belong to no group, so that they may have any value."""
+    if offs is None or not weights.fixed or not offs.fixed or not is_fixed(x.axes[-1]):
+        raise Refusal("a grouped product without offsets, or with matrices of a size that changes")
+    if len(x.axes) != 2 or not is_prefix(x.axes[0]):
+        raise Refusal("groups of rows that are not the first ones")
+    result = target(x.tensor, weights.tensor, offs.tensor, *padder.plain(args))
+    return Value(result, (x.axes[0], weights.axes[-1]))
 
 
 @rule("_scaled_dot_product_flash_attention_for_cpu")

@@ -12,9 +12,9 @@ from typing import Any
 
 import torch
 
-from ..axes import Axes, Dynamic, Refusal, is_fixed, is_plain
+from ..axes import Axes, Dynamic, Refusal, axis_of_size, is_fixed, is_plain, is_prefix
 from ..padding import Padder, Value, rule
-from .shared import dim_of
+from .shared import dim_of, has_symbols, replaced
 
 _aten: Any = torch.ops.aten
 
@@ -72,6 +72,55 @@ def index_of_extremum(
     dims = _dims_of(x, dim)
     fill = _FILLS[str(target).split(".")[1]](x.tensor.dtype)
     return Value(target(padder.masked(x, dims, fill), dim, keepdim), _without(x, dims, keepdim))
+
+
+@rule("histc")
+def histogram(
+    padder: Padder, target: Any, x: Value, bins: int = 100, min: float = 0, max: float = 0
+) -> Value:
+    if not min < max:
+        raise Refusal("a histogram between the extremes of the data")
+    # A number above the last range is not counted.
+    outside = max + 1 + abs(max)
+    source = padder.masked(x, range(len(x.axes)), outside)
+    return Value(target(source, bins, min, max), ((bins,),) if bins > 1 else ((),))
+
+
+@rule("topk")
+def topk(
+    padder: Padder,
+    target: Any,
+    x: Value,
+    k: Any,
+    dim: int = -1,
+    largest: bool = True,
+    sorted: bool = True,
+) -> tuple[Value, ...]:
+    if not x.axes or not is_fixed(x.axes[dim_of(dim, x)]) or has_symbols(k):
+        raise Refusal("the largest elements along a size that changes")
+    axes = replaced(x.axes, dim_of(dim, x), axis_of_size(k))
+    return tuple(Value(part, axes) for part in target(x.tensor, int(k), dim, largest, sorted))
+
+
+@rule("sort.default", "sort.stable")
+def sort(
+    padder: Padder,
+    target: Any,
+    x: Value,
+    dim: int = -1,
+    descending: bool = False,
+    stable: bool | None = None,
+) -> tuple[Value, ...]:
+    """Sorts what lies beyond the data to the end, behind equal elements of the data."""
+    if not x.axes or not is_prefix(x.axes[dim_of(dim, x)]):
+        raise Refusal("a sort of joined sizes")
+    dtype = x.tensor.dtype
+    last = (
+        _least(dtype) if descending else math.nan if dtype.is_floating_point else _greatest(dtype)
+    )
+    source = padder.masked(x, [dim], last)
+    found = _aten.sort.stable(source, stable=True, dim=dim, descending=descending)
+    return tuple(Value(part, x.axes) for part in found)
 
 
 @rule("mean.dim", "mean.default")

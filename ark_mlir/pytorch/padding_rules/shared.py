@@ -6,13 +6,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
 import sympy
 import torch
 
-from ..axes import Axes, Axis, Dynamic, Refusal, is_plain
+from ..axes import Axes, Axis, Dynamic, Refusal, is_plain, is_prefix
 from ..padding import Padder, Value
 
 _aten: Any = torch.ops.aten
@@ -50,6 +51,15 @@ def dynamic_size(axis: Axis) -> Any:
     if not is_plain(axis) or not isinstance(axis[0], Dynamic):
         raise Refusal("a part of an axis that joins several sizes")
     return axis[0].expression
+
+
+def count_data(padder: Padder, axis: Axis) -> Any:
+    """Returns the number of indices with data along an axis, whose data must be a prefix."""
+    if not is_prefix(axis):
+        raise Refusal("an index into an axis that joins several sizes")
+    first, rest = (axis[0] if axis else 1), math.prod(int(factor) for factor in axis[1:])  # type: ignore[arg-type]
+    length = padder.length(first) if isinstance(first, Dynamic) else first
+    return length if rest == 1 else length * rest
 
 
 def select_within(padder: Padder, x: Value, dim: int, positions: torch.Tensor) -> torch.Tensor:

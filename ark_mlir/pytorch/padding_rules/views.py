@@ -23,6 +23,7 @@ from ..axes import (
     grouped,
     is_fixed,
     is_plain,
+    size_of,
 )
 from ..padding import Padder, Value, rule
 from .shared import dim_of, dynamic_size, has_symbols, replaced, select_within
@@ -81,10 +82,10 @@ def slice_(
     if is_fixed(axis) and expression(size).is_Integer and not has_symbols(start, end):
         axes = replaced(x.axes, dim, axis_of_size(size))
         return Value(target(x.tensor, dim, start, end, step), axes)
+    if sympy.expand(expression(size) - size_of(axis)) == 0 and step == 1:  # the whole axis
+        return Value(_aten.alias.default(x.tensor), x.axes)
     old = sympy.Integer(padder.sizes.of(axis)) if is_fixed(axis) else dynamic_size(axis)
     begin = _from_front(0 if start is None else start, old)
-    if sympy.expand(expression(size) - old) == 0 and step == 1:  # the whole axis
-        return Value(_aten.alias.default(x.tensor), x.axes)
     if step != 1:
         raise Refusal("a slice with a step of a size that changes")
     new = axis_of_size(size)

@@ -11,7 +11,7 @@ from ...devices import check_devices
 from ...errors import InvalidUsageError, UnsupportedError
 
 if TYPE_CHECKING:
-    from ...bundle import Bundle
+    from ...bundle import Bundle, Manifest
     from .interface import Driver
 
 DriverTable = Mapping[str, "Callable[[], Driver]"]
@@ -45,10 +45,16 @@ def drivers_for(bundle: Bundle, devices: Sequence[int] | None = None) -> DriverT
     numbers = check_devices(devices)
     if len(numbers) not in (1, manifest.ranks):
         raise InvalidUsageError(
-            f"devices={list(numbers)}: {manifest.program!r} has {manifest.ranks} ranks, which run "
-            f"on 1 GPU or on {manifest.ranks} GPUs"
+            f"devices={list(numbers)}: {manifest.program!r} has {_ranks_and_devices(manifest)}"
         )
     return {**all_drivers(), info.name: partial(info.make_driver, numbers)}
+
+
+def _ranks_and_devices(manifest: Manifest) -> str:
+    """Returns the number of ranks of a program, and the numbers of GPUs that they may run on."""
+    if manifest.ranks == 1:
+        return "1 rank, which runs on 1 GPU"
+    return f"{manifest.ranks} ranks, which run on 1 GPU or on {manifest.ranks} GPUs"
 
 
 def reason_against_devices(devices: Sequence[int], backend: str) -> str:

@@ -13,7 +13,7 @@ from ..arrays.streams import ROCM
 from ..drivers.abi import HIP_WARP_SIZE
 from ..gpu.api import GpuApi, Launcher, Names
 from .image import HipImage
-from .library import architecture_of, find_library
+from .library import architecture_of, find_library, plain_message
 
 if TYPE_CHECKING:
     from ...bundle import Bundle
@@ -97,9 +97,9 @@ class HipApi(GpuApi):
             # hip-python finds the library, and the functions of the library, at the first call.
             if "dlsym" in str(error):
                 raise UnsupportedError(
-                    f"ROCm of this machine is too old: {error}", notes=[_ROCM]
+                    f"ROCm of this machine is too old: {plain_message(error)}", notes=[_ROCM]
                 ) from None
-            raise DeviceError(f"{name} failed: {error}") from None
+            raise DeviceError(f"{name} failed: {plain_message(error)}") from None
         except ValueError as error:  # the enumeration of hip-python lacks the error of the library
             raise DeviceError(f"{name} failed: {error}") from None
         if result[0]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,7 @@ from ...errors import UnsupportedError
 
 __all__ = [
     "ENUMERATIONS", "FUNCTIONS", "INSTALL", "HipLibrary", "architecture_of", "find_library",
-    "import_hip", "text_of",
+    "import_hip", "plain_message", "text_of",
 ]  # fmt: skip
 
 # The command that installs hip-python.
@@ -150,6 +151,11 @@ def architecture_of(properties: Any) -> str:
     The name in the properties has features, too.
     """
     return text_of(properties.gcnArchName).split(":", 1)[0]
+
+
+def plain_message(error: Exception) -> str:
+    """Returns the message of hip-python's error, in which names of files are bytes literals."""
+    return re.sub(r"(?<!\w)'?b'([^']*)''?", r"\1", str(error))
 
 
 def text_of(name: str | bytes) -> str:

@@ -118,7 +118,7 @@ def test_an_unknown_op_raises() -> None:
         ({"tile": {"exp": (4,)}}, "does not fit the result of 'exp'"),
         ({"tile": {"exp": (2**70, 4)}}, "positive integers"),
         ({"opt_level": True}, "option opt_level=True"),
-        ({"speed": 11}, "compile has no option 'speed'"),
+        ({"speed": 11}, "compile has no option 'speed'; its options are scheduler"),
     ],
 )
 def test_invalid_options_raise(options: dict[str, Any], message: str) -> None:

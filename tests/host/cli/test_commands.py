@@ -175,7 +175,7 @@ def test_tiles_have_a_form(ark: Ark, fake_compiler: Calls, tmp_path: Path) -> No
     ("name", "message"),
     [
         ("net.py", "is a Python program, which the compiler does not run: call ark.compile"),
-        ("net.arkbin", "is compiled already"),
+        ("net.arkbin", "is compiled already: use `ark run`, `ark check`, `ark show` or `ark info`"),
         ("net.safetensors", "holds weights only"),
         ("net.onnx", "is a model in another format"),
     ],

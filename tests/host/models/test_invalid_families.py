@@ -11,7 +11,8 @@ from model_cases import read_recorded
 
 import ark_mlir as ark
 from ark_mlir.models.config import read_config
-from ark_mlir.models.decoder_reader import read_decoder, read_text
+from ark_mlir.models.decoder_parts import read_text
+from ark_mlir.models.decoder_reader import read_decoder
 from ark_mlir.models.rope import Rope
 
 CASES = read_recorded()

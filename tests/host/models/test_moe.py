@@ -5,6 +5,8 @@ The numbers of transformers are those of its float64 models of the folders of ``
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -51,6 +53,27 @@ def test_logits_are_those_of_transformers(folders: dict[str, Path], kind: str) -
     arrays = {**model.parameters_of("prefill"), **inputs}
     outputs = ark.reference.run(model.programs["prefill"], arrays)
     np.testing.assert_allclose(outputs["logits"][0, :4], LOGITS[kind], atol=2e-5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_bundles_need_no_compiler(folders: dict[str, Path], kind: str, tmp_path: Path) -> None:
+    """As on a machine that has only the runtime; the weights of experts are stacked there."""
+    model = ark.models.load(folders[kind], max_length=24, chunk=4)
+    for name, executable in model.compile("cpu:2", opt_level=0).executables.items():
+        executable.save(tmp_path / f"m.{name}.arkbin")
+    script = (
+        "import sys\n"
+        "for name in ('_mlir_libs', 'ir', 'dialects', 'compiler', 'frontend'):\n"
+        "    sys.modules['ark_mlir.' + name] = None\n"
+        "from ark_mlir.cli import main\n"
+        "sys.exit(main(sys.argv[1:]))\n"
+    )
+    command = [
+        sys.executable, "-c", script, "generate", folders[kind], "--bundle", tmp_path / "m.arkbin",
+        "--prompt-ids", ",".join(map(str, PROMPT)), "--max-new-tokens", "8",
+    ]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    assert (done.returncode, done.stdout) == (0, ",".join(map(str, TOKENS[kind])) + "\n"), done
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -239,6 +239,36 @@ def test_sizes_that_change_are_padded(watch: Watch, logged: Callable[[], list[st
     assert logged() == []
 
 
+def test_the_first_length_is_a_bucket_if_it_is_marked(watch: Watch) -> None:
+    run = fast(lambda x: x.softmax(0))
+    for length in (5, 13, 5, 6):
+        x = torch.randn(length, 8)
+        if length == 5:
+            torch._dynamo.mark_dynamic(x, 0)
+        torch.testing.assert_close(run(x), x.softmax(0))
+    assert len(watch.programs) == 2
+
+
+def test_rows_sorted_by_expert_are_padded(watch: Watch, logged: Callable[[], list[str]]) -> None:
+    """A mixture of experts compiles for a bucket of lengths, as other layers do."""
+    tables = torch.randn(4, 8, 8)
+
+    def mixture(x: Any) -> Any:
+        _, chosen = torch.topk(x[:, :4], 2)
+        ordered, order = chosen.reshape(-1).sort(stable=True)
+        counts = torch.histc(ordered.float(), 4, 0, 3)
+        rows = x[order // 2] * counts.cumsum(0).sum() + tables.sum()
+        back = torch.empty_like(order).index_put((order,), torch.arange(order.shape[0]))
+        return rows[back].view(-1, 2, 8).sum(1)
+
+    run = fast(mixture)
+    for length in (5, 12, 9, 11):
+        x = torch.randn(length, 8)
+        torch.testing.assert_close(run(x), mixture(x), rtol=1e-5, atol=1e-4)
+    assert len(watch.programs) == 2
+    assert logged() == []
+
+
 def test_sizes_that_change_are_compiled_exactly_on_demand(watch: Watch) -> None:
     compiled = fast(lambda x: x * 2 + 1, sizes="exact")
     for length in (2, 3, 5, 3):
@@ -398,7 +428,8 @@ def test_a_part_that_does_not_compile_stays_with_pytorch(
 
 
 def test_invalid_options_raise() -> None:
-    with pytest.raises(Exception, match="tiles"):
+    options = "has no option 'tiles'; its options are target, sizes, scheduler, "
+    with pytest.raises(Exception, match=options):
         fast(lambda x: x * 2, tiles=3)(torch.zeros(2))
     with pytest.raises(Exception, match="vax"):
         fast(lambda x: x * 2, target="vax")(torch.zeros(2))

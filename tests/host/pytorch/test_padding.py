@@ -110,6 +110,15 @@ def masked_attention(x: Any) -> Any:
     return functional.scaled_dot_product_attention(q, q, q, attn_mask=keep)
 
 
+def sorted_pairs(x: Any) -> Any:
+    """Sorts twice as many rows as `x` has, adds their number, and restores the order."""
+    keys = (x[:, :2] * 3).to(torch.int64).reshape(-1)
+    ordered, order = keys.sort(stable=True)
+    rows = x[order // 2] * ordered[:, None]
+    back = torch.empty_like(order).index_put((order,), torch.arange(order.shape[0]))
+    return rows[back].view(-1, 2, 8).sum(1)
+
+
 GRAPHS: dict[str, Callable[[Any], Any]] = {
     "elements": lambda x: (x * 2 + 1).relu() / (x.abs() + 1),
     "a number": lambda x: x * x.shape[0] + x.shape[0] // 1,
@@ -149,6 +158,13 @@ GRAPHS: dict[str, Callable[[Any], Any]] = {
     "split": lambda x: torch.stack(x.split(4, 1)) + torch.stack(x.chunk(2, 1)),
     "sizes": lambda x: (x, x.shape[0] + 1),
     "integers": lambda x: (x * 7).to(torch.int64) // (x.to(torch.int64) * 0 + 3),
+    "largest": lambda x: x.topk(3),
+    "smallest": lambda x: x.topk(2, -1, largest=False)[0],
+    "sorted": lambda x: (*x.sort(0), *x.sort(1)),
+    "sorted in descending order": lambda x: x.round().sort(dim=0, descending=True, stable=True),
+    "sorted integers": lambda x: (x * 2).to(torch.int64).sort(dim=0, stable=True),
+    "histogram": lambda x: torch.histc(x, 4, -1, 2),
+    "sorted pairs": sorted_pairs,
     "full": lambda x: x + torch.full((x.shape[0], 1), 2.0) + torch.zeros_like(x),
 }  # fmt: skip
 
@@ -199,11 +215,12 @@ def test_ids_and_a_mask() -> None:
     assert_padded(embed, ids, dynamic(torch.ones(2, 5), 1))
 
 
-@pytest.mark.parametrize("model", ["Llama", "GPT2"])
+@pytest.mark.parametrize("model", ["Llama", "GPT2", "Mixtral"])
 def test_a_decoder_of_transformers(model: str) -> None:
-    """The cache begins with tensors of shape (0,), and heads of Llama's queries share keys."""
+    """The cache begins with tensors of shape (0,), heads of Llama's queries share keys, and
+    Mixtral sorts rows by expert."""
     transformers = pytest.importorskip("transformers", reason="transformers is not installed")
-    heads = {"num_key_value_heads": 2} if model == "Llama" else {}
+    heads = {} if model == "GPT2" else {"num_key_value_heads": 2}
     config = getattr(transformers, f"{model}Config")(
         vocab_size=64, hidden_size=32, intermediate_size=48, num_hidden_layers=1,
         num_attention_heads=4, bos_token_id=0, eos_token_id=1, **heads,
@@ -230,12 +247,20 @@ def test_an_encoder_layer() -> None:
 
 REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "joined sizes leave the graph": (lambda x: x.reshape(-1) + 1, "a result with joined sizes"),
-    "a sort": (lambda x: x.sort(0).values, "aten.sort"),
+    "a sort of joined sizes": (
+        lambda x: x.unsqueeze(0).expand(3, -1, -1).reshape(-1, 8).sort(0).values,
+        "joined sizes",
+    ),
+    "the largest of a size": (lambda x: x.topk(2, 0)[0], "the largest elements along a size"),
+    "a write elsewhere": (
+        lambda x: torch.zeros(9, 8).index_put((x[:, 0].to(torch.int64),), x),
+        "other rows than",
+    ),
     "a flip": (lambda x: x.flip(0), "aten.flip"),
     "a variance": (lambda x: x.var(0), "aten.var"),
     "a normalised size": (lambda x: functional.layer_norm(x.t(), (x.shape[0],)), "over a size"),
     "a step": (lambda x: x[::2], "the size|a step"),
-    "a size as an operand": (lambda x: x.new_zeros(x.shape[0] * 2, 8), "the size"),
+    "a size as an operand": (lambda x: x.new_zeros(x.shape[0] * x.shape[0], 8), "the size"),
 }
 
 

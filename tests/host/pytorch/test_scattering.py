@@ -49,6 +49,20 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "scatter": (lambda x, i, y: x.scatter(0, i, y), (X, UNIQUE, -X)),
     "scatter of a value": (lambda x, i: x.scatter(1, i, 8.0), (X, IDS)),
     "scatter_add": (lambda x, i, y: x.scatter_add(1, i, y), (X, IDS, X * 2)),
+    **{
+        f"{reduce}, include_self={own}": (
+            lambda x, i, y, reduce=reduce, own=own: x.scatter_reduce(
+                1, i, y, reduce, include_self=own
+            ),
+            (X, IDS[:, :3], X[:, [3, 0, 1]]),
+        )
+        for reduce in ("sum", "prod", "amax", "amin", "mean")
+        for own in (True, False)
+    },
+    "amax of integers": (
+        lambda x, i: x.scatter_reduce(0, i, x - 5, "amax", include_self=False),
+        (IDS, UNIQUE),
+    ),
     "index_put": (lambda x, i, y: x.index_put((i,), y), (X, ROWS, -X[:2])),
     "index_put of columns": (
         lambda x, i, y: torch.ops.aten.index_put(x, [None, i], y),
@@ -71,7 +85,8 @@ def test_cases(name: str) -> None:
     wanted = function(*arguments)
     leaves = list(wanted) if isinstance(wanted, tuple) else [wanted]
     for y, w in zip(got.values(), leaves, strict=True):
-        np.testing.assert_array_equal(y, w.numpy())
+        # The quotients of means are rounded to fp32.
+        np.testing.assert_allclose(y, w.numpy(), rtol=6e-8 if name.startswith("mean") else 0)
 
 
 def test_an_index_out_of_range_is_an_error_of_the_run(pick_target: Callable[[str], str]) -> None:
@@ -83,6 +98,23 @@ def test_an_index_out_of_range_is_an_error_of_the_run(pick_target: Callable[[str
         assert list(good)
         with pytest.raises(ark.InvalidUsageError, match="out of range"):
             executable.run(dict(zip(names, (X, IDS + 9, X), strict=True)))
+
+
+def test_reductions_by_index_on_a_target(pick_target: Callable[[str], str]) -> None:
+    module = Function(
+        lambda x, i, y: [x.scatter_reduce(1, i, y, name) for name in ("prod", "amin", "mean")]
+    )
+    program = ark.from_torch(module, (X, IDS, -X))
+    with ark.compile(program, target=pick_target("cpu:2")) as executable:
+        got = executable.run(dict(zip(program.inputs, (X, IDS, -X), strict=True)))
+    for y, wanted in zip(got.values(), module(X, IDS, -X), strict=True):
+        torch.testing.assert_close(y, wanted)
+
+
+def test_means_of_integers_are_refused() -> None:
+    module = Function(lambda x, i: x.scatter_reduce(1, i, x, "mean"))
+    with pytest.raises(ark.UnsupportedError, match="a scatter with reduce='mean' of int64"):
+        ark.from_torch(module, (IDS, IDS))
 
 
 def test_the_work_is_limited() -> None:

@@ -195,16 +195,16 @@ def test_dropout_draws_the_masks_of_eager_pytorch(
     assert "aten.bernoulli.p: random numbers are those of PyTorch's generator" in line
 
 
-def test_statistics_of_batches_are_updated_by_pytorch(logged: Callable[[], list[str]]) -> None:
-    net = nn.Sequential(nn.Conv2d(2, 4, 3, stride=2), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten())
-    net.append(nn.Linear(36, 3)).train()
+def test_statistics_of_batches_are_updated(logged: Callable[[], list[str]]) -> None:
+    net = nn.Sequential(nn.Conv2d(2, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(3, 1))
+    net.extend([nn.MaxPool2d(2), nn.Flatten(), nn.Linear(16, 3)]).train()
     eager = copy.deepcopy(net)
     assert_trains(net, [torch.randn(3, 2, 8, 8) for _ in range(3)], squares, sgd)
     for batch in (torch.randn(3, 2, 8, 8),):
         fast(net)(batch)
     assert net[1].num_batches_tracked == 4
     assert not torch.equal(net[1].running_mean, eager[1].running_mean)
-    assert all("batch_norm" in line for line in logged())
+    assert logged() == []
 
 
 class Classifier(nn.Module):

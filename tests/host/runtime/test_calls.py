@@ -50,8 +50,9 @@ def test_scalars_follow_the_inputs(copies: Executable) -> None:
     [
         (lambda exe, x: exe.run(x, x), "2 arrays are given, and the program has 1 input: x"),
         (lambda exe, x: exe.run(x, x=x), "input 'x' is given twice"),
+        (lambda exe, x: exe.run((x, x)), r"a tuple; pass the inputs one by one, as in run\(x\);"),
         (lambda exe, x: exe.run({"x": x}, x), "one mapping with inputs by name, or arrays in the"),
-        (lambda exe, x: exe.run([x]), "input 'x'"),
+        (lambda exe, x: exe.run([x]), r"list; pass the inputs one by one, as in run\(x\); each is"),
         (lambda exe, x: exe.run(), "input 'x' is missing"),
     ],
 )

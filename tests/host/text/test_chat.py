@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -67,6 +68,24 @@ def test_templates_that_fail(tmp_path: Path, source: str, message: str) -> None:
     with pytest.raises(InvalidUsageError, match=message.replace("(", r"\(")) as caught:
         ChatTemplate(write(tmp_path, {"chat_template": source})).render(MESSAGES)
     assert caught.value.location == str(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ({"rol": "user"}, "must have the text 'role', but has the entries ['rol']"),
+        ({"role": "user"}, "must have the text 'content', but has the entries ['role']"),
+        ({"role": 3, "content": "x"}, "must have the text 'role', but it is an int"),
+        ({"role": "user", "content": None}, "must have the text 'content', but it is a NoneType"),
+    ],
+)
+def test_messages_without_role_or_content(
+    tmp_path: Path, message: dict[str, Any], expected: str
+) -> None:
+    template = ChatTemplate(write(tmp_path, {"chat_template": TEMPLATE}))
+    with pytest.raises(InvalidUsageError) as caught:
+        template.render([MESSAGES[0], message])
+    assert str(caught.value) == f"messages[1] {expected}"
 
 
 def test_folders_without_a_template(tmp_path: Path) -> None:

@@ -48,6 +48,18 @@ def test_zeros_select_the_defaults() -> None:
         assert not any(tuned.best.inputs["x"].ravel())
 
 
+def test_profile() -> None:
+    profile = ark.tuning.profile(
+        make_program(), "cpu:2", parameters={"w": np.ones(32, np.float32)}, runs=1, cache=False
+    )
+    assert "softmax" in str(profile)
+    assert profile.roofline()
+    with pytest.raises(ark.InvalidUsageError, match="a profile sets the option trace itself"):
+        ark.tuning.profile(make_program(), "cpu:2", trace=True)
+    with pytest.raises(ark.InvalidUsageError, match="runs is 0; it must be at least 1"):
+        ark.tuning.profile(make_program(), "cpu:2", runs=0)
+
+
 @pytest.mark.parametrize("name", ["trace", "profile", "scheduler"])
 def test_own_options(name: str) -> None:
     with pytest.raises(ark.InvalidUsageError, match=f"tune sets the option '{name}' itself"):

@@ -15,6 +15,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
+import numpy as np
+
 from ark_mlir.compiler import compile as compile_program
 from ark_mlir.runtime import Driver, Executable, World
 from ark_mlir.runtime.cuda.api import CudaApi
@@ -35,6 +37,8 @@ from .toolchain import HostToolchain
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+
+    from numpy.typing import NDArray
 
     from ark_mlir.frontend import Program
 
@@ -144,6 +148,12 @@ class Emulation:
             return self.executable.run(arrays, **options)
         finally:
             self.check()
+
+    def on_device(self, array: NDArray[Any]) -> NDArray[Any]:
+        """Returns a copy of an array in memory of the first GPU, where kernels may access it."""
+        lent = np.frombuffer(self._cuda.lend(array.nbytes), array.dtype).reshape(array.shape)
+        lent[...] = array
+        return lent
 
     def check(self) -> None:
         """Raises RuntimeError if threads broke a rule of the GPU."""

@@ -201,6 +201,14 @@ class EmulatedCuda(FakeCuda):
 
     # -- memory ------------------------------------------------------------------------------
 
+    def lend(self, nbytes: int) -> Any:
+        """Returns bytes of the first GPU that nobody but the caller uses, as an array of ctypes."""
+        address, keeper = self._provide(nbytes, self.devices[0])
+        assert address
+        lent = (ctypes.c_uint8 * nbytes).from_address(address)
+        lent.keeper = keeper  # frees the memory after the last reference
+        return lent
+
     def _provide(self, nbytes: int, device: Device | None) -> tuple[int, Any]:
         self._library.simt_set_devices(len(self.devices))
         home = 0 if device is None else device.ordinal

@@ -15,6 +15,7 @@ from ring_worlds import PAGE, bound_world, check_run, inputs, weights
 import ark_mlir as ark
 from ark_mlir.bundle import Bundle
 from ark_mlir.runtime.cuda import api as cuda_api
+from ark_mlir.runtime.drivers.table import drivers_for
 from ark_mlir.runtime.ranks.world import make_executable
 from ark_mlir.testing.fake_gpu import FakeCuda, fake_world
 from ark_mlir.testing.toy import add_program, ring_program
@@ -139,6 +140,14 @@ def test_a_program_of_one_rank_on_the_second_gpu(
         with executable.resident() as resident:
             np.testing.assert_array_equal(resident.run(x=x)["y"], x.ravel() + 1.5)
         assert [device.held > 0 for device in two.devices] == [False, True]
+
+
+def test_devices_of_one_rank() -> None:
+    manifest, sections = add_program().parts()
+    manifest["target"].update(backend="cuda", arch="sm_90a", warps=16, shared_memory=1024)
+    bundle = Bundle.from_parts(manifest, sections)
+    with pytest.raises(ark.InvalidUsageError, match=r"has 1 rank, which runs on 1 GPU$"):
+        drivers_for(bundle, [0, 1])
 
 
 @pytest.mark.parametrize(

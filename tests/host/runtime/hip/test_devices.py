@@ -25,7 +25,7 @@ W = np.ones(128, np.float32)
 
 class NoRocm(FakeHip):
     def hipInit(self, flags: int) -> Any:
-        raise RuntimeError("failed to dlopen 'libamdhip64.so'")
+        raise RuntimeError("failed to dlopen 'b'libamdhip64.so'': b'libamdhip64.so: no such file'")
 
 
 class NoGpu(FakeHip):
@@ -41,7 +41,7 @@ class Empty(FakeHip):
 @pytest.mark.parametrize(
     ("hip", "message"),
     [
-        (NoRocm(), r"needs a GPU of AMD: hipInit failed: failed to dlopen 'libamdhip64\.so'"),
+        (NoRocm(), r"hipInit failed: failed to dlopen libamdhip64\.so: libamdhip64\.so: no"),
         (NoGpu(), "needs a GPU of AMD: hipInit failed: hipErrorNoDevice"),
         (Empty(), "needs a GPU of AMD: this machine has none"),
     ],

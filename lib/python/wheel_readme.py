@@ -1,0 +1,35 @@
+"""The readme of a wheel: README.md, with links to files of the repository as plain text.
+
+A package index shows the readme without the repository, so that such links would lead nowhere.
+``pyproject.toml`` names this module as the provider of the field.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+# A link, or an image, whose address is neither absolute nor a heading of the page.
+_RELATIVE = re.compile(r"!?\[([^\]]+)\]\((?!https?://|#)[^)]+\)")
+
+
+def without_links(text: str) -> str:
+    """Returns Markdown in which the text of a relative link replaces the link.
+
+    Lines of code blocks stay as they are.
+    """
+    parts = re.split(r"(^```.*?^```$)", text, flags=re.MULTILINE | re.DOTALL)
+    return "".join(
+        part if number % 2 else _RELATIVE.sub(r"\1", part) for number, part in enumerate(parts)
+    )
+
+
+def dynamic_metadata(field: str, settings: Mapping[str, object], *_: object) -> dict[str, str]:
+    """Returns the field ``readme``, as scikit-build-core asks its providers for it."""
+    if field != "readme" or settings:
+        raise ValueError(f"only the field readme, without settings, not {field!r}: {settings}")
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    return {"content-type": "text/markdown", "text": without_links(text)}
