@@ -11,9 +11,9 @@ import numpy as np
 from .. import ir
 from ..backends import backend_info
 from ..bundle.footprints import dense_strides
-from ..bundle.format import VERSION
+from ..bundle.format import MAX_INTERMEDIATES, MAX_SLOTS, VERSION
 from ..dtypes import from_mlir
-from ..errors import CompileError
+from ..errors import CompileError, UnsupportedError
 from ..mlir.locations import describe
 from ..targets import Code, Target
 from .options import CompileOptions
@@ -75,7 +75,8 @@ def take_kernel(
         options: the options of the compilation.
         shares_device: True if all ranks share one GPU.
 
-    Raises CompileError if the module has no such op.
+    Raises CompileError if the module has no such op, and UnsupportedError if the kernel exceeds a
+    limit of the bundle format.
     """
     kernel = next(_kernels(module), None)
     if kernel is None:
@@ -83,6 +84,7 @@ def take_kernel(
             "the module has no ark.program, so that there is no kernel",
             location=describe(module.location),
         )
+    _check_limits(kernel)
     constants = bytearray()
     manifest = {
         "format": VERSION,
@@ -112,6 +114,24 @@ def take_kernel(
     sections["constants"] = bytes(constants)
     kernel.erase()
     return Parts(manifest, sections, target)
+
+
+def _check_limits(kernel: ir.Operation) -> None:
+    """Raises UnsupportedError if the kernel has more values than a bundle can declare.
+
+    Readers of bundles refuse such a file, so the check comes before the machine code is made.
+    """
+    sizes = (
+        ("intermediates", len(_triples(kernel.attributes["intermediates"])), MAX_INTERMEDIATES),
+        ("buffers", len(_array(kernel, "buffers")), MAX_SLOTS - 1),
+    )
+    for name, number, limit in sizes:
+        if number > limit:
+            raise UnsupportedError(
+                f"the kernel has {number} {name} on all ranks; a bundle can declare {limit}",
+                location=describe(kernel.location),
+                notes=["compile fewer ranks, or a program of fewer ops, such as fewer layers"],
+            )
 
 
 def _shared_memory(kernel: ir.Operation, target: Target) -> int:

@@ -98,3 +98,26 @@ def test_one_token_of_two_ranks(devices: int, library: Path, tmp_path: Path) -> 
     for name, array in first.items():
         np.testing.assert_array_equal(second[name], array)
         assert_within(array, expected.outputs[name], expected.bounds[name], name)
+
+
+def test_prompt_of_two_ranks_that_divide_the_tokens(library: Path, tmp_path: Path) -> None:
+    """Each rank also has a half of the tokens between the products. A rank that normalized the
+    wrong tokens, or gathered them in the wrong order, would give other logits than one rank."""
+    options: dict[str, Any] = {"chunk": 8, "max_length": LENGTH}
+    sizes = divide(CONFIG, 2)
+    programs = [build_prefill(part, **options, sequence_parallel=True) for part in sizes]
+    whole = build_prefill(CONFIG, **options)
+    arrays = make_arrays(whole)
+    arrays["ids"] = np.arange(8, dtype=arrays["ids"].dtype).reshape(1, 8) * 7 % CONFIG.vocabulary
+    expected = ark.reference.evaluate(whole, arrays, bound=True)
+    parameters = [
+        part.shard.parts(arrays, program) for part, program in zip(sizes, programs, strict=True)
+    ]
+    names = (*whole.inputs, "begin", "last")
+    emulation = Emulation(programs, library, tmp_path, devices=2)
+    with emulation.executable as world:
+        world.bind(parameters)
+        first, second = emulation.run({name: arrays[name] for name in names})
+    for name, array in first.items():
+        np.testing.assert_array_equal(second[name], array)
+        assert_within(array, expected.outputs[name], expected.bounds[name], name)
