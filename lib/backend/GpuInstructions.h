@@ -27,6 +27,10 @@ public:
   virtual Value createLoadFence(OpBuilder &builder, Location loc,
                                 Value number) const;
 
+  /// Returns true if all threads of a warp have to execute a load fence. By
+  /// default, false.
+  virtual bool doesLoadFenceNeedWarp() const { return false; }
+
   /// Returns the pointer `base`, which all threads of a warp have in common.
   /// Code generators keep the result in registers of the warp, and do not
   /// combine it with distances of single threads. By default, the pointer

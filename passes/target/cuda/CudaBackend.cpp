@@ -82,6 +82,7 @@ public:
   Value createOpaqueThread(OpBuilder &builder, Location loc) const override;
   Value createLoadFence(OpBuilder &builder, Location loc,
                         Value number) const override;
+  bool doesLoadFenceNeedWarp() const override { return true; }
   Value createExp2(OpBuilder &builder, Location loc,
                    Value exponent) const override;
   Value createStreamingLoad(OpBuilder &builder, Location loc, Value pointer,

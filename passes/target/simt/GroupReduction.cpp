@@ -2,6 +2,7 @@
 
 #include "passes/target/simt/GroupReduction.h"
 
+#include "lib/backend/GpuInstructions.h"
 #include "passes/target/support/IterationSpace.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -63,6 +64,16 @@ bool GroupReduction::copiesElement() const {
          llvm::all_of(reductions, [](const ThreadReduction &reduction) {
            return getSizeBound(reduction.getLoop()) == 1;
          });
+}
+
+/// Returns true if an instruction needs all threads of a warp: a shuffle, or a
+/// load fence, unless the loop copies a single element. Otherwise, a thread
+/// beyond the last result would read the result while its owner stores it.
+bool GroupReduction::needsWarp(OpBuilder &builder) const {
+  if (groupThreads > 1)
+    return true;
+  return !copiesElement() &&
+         getGpuInstructions(builder).doesLoadFenceNeedWarp();
 }
 
 /// Combines the values of a warp with XOR shuffles, in the same order in every
@@ -154,13 +165,11 @@ void GroupReduction::map(OpBuilder &builder, Value thread) {
         zero = constant(0);
   // A shuffle needs all threads of a warp, and the barrier of a group of
   // several warps needs all warps of the CTA. Threads beyond the last result
-  // therefore recompute the last result and do not store it. Unless the loop
-  // copies a single element, loads may have warp barriers between them, which
-  // need all threads of a warp, too.
+  // therefore recompute the last result and do not store it.
   Value wanted = arith::MulIOp::create(builder, loc, space.size, groupSize);
   Value together = constant(groupThreads > warpSize ? threads
-                            : copiesElement()       ? 1
-                                                    : warpSize);
+                            : needsWarp(builder)    ? warpSize
+                                                    : 1);
   Value iterations = arith::CeilDivUIOp::create(builder, loc, wanted, together);
   Value end = arith::MulIOp::create(builder, loc, iterations, together);
   Value last = arith::SubIOp::create(builder, loc, space.size, one);

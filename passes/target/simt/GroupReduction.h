@@ -32,6 +32,7 @@ private:
                  int64_t threads, int64_t warpSize);
 
   int64_t chooseGroupThreads() const;
+  bool needsWarp(OpBuilder &builder) const;
   void exchange(OpBuilder &builder, const ThreadReduction &reduction,
                 MutableArrayRef<Value> values);
   void exchangeWarps(OpBuilder &builder, const ThreadReduction &reduction,

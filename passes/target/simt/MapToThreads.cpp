@@ -465,7 +465,7 @@ LogicalResult ThreadMapper::mapBlock(Block &block) {
   arrange(block);
   // A thread id that is read inside of the block is not available after it.
   Value outer = thread;
-  auto restore = llvm::make_scope_exit([&] { thread = outer; });
+  llvm::scope_exit restore([&] { thread = outer; });
   for (Operation &op : llvm::make_early_inc_range(block.without_terminator())) {
     LogicalResult result = success();
     if (auto loop = dyn_cast<scf::ParallelOp>(op))

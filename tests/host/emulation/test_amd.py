@@ -127,6 +127,12 @@ def test_products_that_read_products(check: Check) -> None:
     assert MFMA in check(program, arrays, arch="gfx942").text
 
 
+def test_a_thread_for_each_result(check: Check) -> None:
+    """Threads beyond the last result of a tile do not read it, since its owner stores it."""
+    case = CASES["matmul of 150 rows and 136 of 8 bits"]
+    check(build(case, ark.bf16), make_inputs(case, ark.bf16), arch="gfx950")
+
+
 @pytest.mark.parametrize(("case", "dtype", "arch"), OPS)
 def test_op(case: Case, dtype: ark.DType, arch: str, check: Check) -> None:
     check(build(case, dtype), make_inputs(case, dtype), arch=arch)

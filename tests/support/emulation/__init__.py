@@ -151,7 +151,7 @@ class Emulation:
 
     def on_device(self, array: NDArray[Any]) -> NDArray[Any]:
         """Returns a copy of an array in memory of the first GPU, where kernels may access it."""
-        lent = np.frombuffer(self._cuda.lend(array.nbytes), array.dtype).reshape(array.shape)
+        lent: NDArray[Any] = np.ndarray(array.shape, array.dtype, self._cuda.lend(array.nbytes))
         lent[...] = array
         return lent
 

@@ -205,7 +205,7 @@ class EmulatedCuda(FakeCuda):
         """Returns bytes of the first GPU that nobody but the caller uses, as an array of ctypes."""
         address, keeper = self._provide(nbytes, self.devices[0])
         assert address
-        lent = (ctypes.c_uint8 * nbytes).from_address(address)
+        lent: Any = (ctypes.c_uint8 * nbytes).from_address(address)
         lent.keeper = keeper  # frees the memory after the last reference
         return lent
 
