@@ -18,19 +18,19 @@ from ..errors import DataRangeError, DeviceError, InvalidUsageError, shorten
 from ..frontend import Argument, Program
 from ..paths import as_path
 from ..progress import Progress
-from ..runtime.arrays.binding import read_sources
-from ..runtime.arrays.frameworks import to_numpy
-from ..runtime.arrays.safetensors import read_safetensors, write_safetensors
 from ..runtime.ranks.membership import current
 from .curve import write_curve
+from .explanation import explain_loss
 from .interruption import Interruption
 from .loop import Loop
 from .queue import Queue
+from .saving import HISTORY, StateFiles
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from ..compiler import CompileKeywords
+    from ..runtime.ranks.membership import Membership
     from ..runtime.runs import Runs
     from ..typing import Sources
 
@@ -41,7 +41,6 @@ Batch = Callable[[int], Mapping[str, Any]]
 
 # The duration of a launch: short enough to show progress, and to end soon after Ctrl-C.
 _LAUNCH_SECONDS = 1.0
-_HISTORY = "training.losses"
 
 
 class Trainer:
@@ -167,9 +166,9 @@ class Trainer:
         then those before that step, if the optimizer skips it, and the saved file is that of the
         last save. Raises InvalidUsageError if a batch has other names, shapes or dtypes than the
         loop's inputs; HangError if a queue had no batch within its time limit; RankFailedError if
-        another rank fails; OSError if the file
-        cannot be written; and the errors of ``Executable.run``, after which the states have to be
-        loaded again. Saved files are those after whole steps.
+        another rank fails; OSError if the file cannot be written; and the errors of
+        ``Executable.run``, after which the states have to be loaded again. Saved files are those
+        after whole steps.
 
         >>> with ark.Program("count") as program:
         ...     loop = ark.training.Loop(steps=4)
@@ -180,9 +179,8 @@ class Trainer:
         """
         self._refuse_failed()
         begin = step = self.step
-        end = begin + _positive(steps, "steps")
+        end, started = begin + _positive(steps, "steps"), time.monotonic()
         self._stops, self._filled = False, step
-        started = time.monotonic()
 
         def detail() -> str:
             return self._detail(begin, end, started)
@@ -229,11 +227,9 @@ class Trainer:
             kernel.run(self._batches, iterations=end - step)
         except DataRangeError as error:
             # An index out of range in a batch, such as a label.
+            text = f"{error.message}, in the launch of {self.failed}"
             raise DataRangeError(
-                f"{error.message}, in the launch of {self.failed}",
-                location=error.location,
-                op=error.op,
-                notes=error.notes,
+                text, location=error.location, op=error.op, notes=error.notes
             ) from None
         except InvalidUsageError:
             self.failed = None  # the launch was refused
@@ -263,20 +259,8 @@ class Trainer:
         """Returns the op that made the first value that is not finite, for a message."""
         if self._explained is None:
             return ""
-        from ..reference.origin import find_origin
-
-        program, bound = self._explained
-        given = {} if bound is None else read_sources(bound)
-        parameters = {name: to_numpy(given[name], name) for name in program.parameters}
-        origin = find_origin(
-            program,
-            {**parameters, **self._batches},
-            self.state_arrays(),
-            f"{self._loop.name}.{state}",
-        )
-        if origin is None:
-            return "; the interpreter finds no value that is not finite"
-        return f"; the first value that is not finite comes from {origin}"
+        state = f"{self._loop.name}.{state}"
+        return explain_loss(*self._explained, self._batches, self.state_arrays(), state)
 
     def _refuse_failed(self) -> None:
         if self.failed is not None:
@@ -290,7 +274,7 @@ class Trainer:
 
         Ranks run the steps for which all of them have batches, and stop together.
         """
-        member = None if self._rank is None else current()
+        member = self._member()
         if member is None:
             end = self._fill_until(step, end)
             self._stops = self._ctrl_c.came
@@ -363,8 +347,17 @@ class Trainer:
     # ---------------------------------------------------------------- files
 
     def _save_if_named(self) -> None:
-        if self._path is not None:
+        # A rank without a file joins the others.
+        if self._path is not None or self._member() is not None:
             self.save(self._path)
+
+    def _member(self) -> Membership | None:
+        """Returns the membership of a rank of a program of several ranks, or None."""
+        return None if self._rank is None else current()
+
+    def _files(self) -> StateFiles:
+        step = f"{self._loop.name}.step"
+        return StateFiles(self.executable.name, step, self._states, self._member())
 
     def state_arrays(self) -> dict[str, NDArray[Any]]:
         """Returns a copy of every state by name.
@@ -378,17 +371,19 @@ class Trainer:
         """
         return {name: np.array(self.executable.states[name]) for name in self._states}
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | os.PathLike[str] | None) -> None:
         """Writes all states and the losses to a ``.safetensors`` file.
 
         The file is replaced atomically. A training that :meth:`load` resumes from the file gives
-        the same bits as one that was not interrupted.
+        the same bits as one that was not interrupted. After ``ark.distributed.init``, all ranks
+        call this method, and replace their files when all of them are written.
 
         Args:
-            path: the file.
+            path: the file. With several ranks, None in a rank that writes no file.
 
-        Raises OSError if the file cannot be written, such as on a full disk; the old file stays.
-        Raises InvalidUsageError after a launch failed.
+        Raises OSError if the file cannot be written, such as on a full disk; the old file stays, in
+        all ranks. Raises InvalidUsageError after a launch failed, or if ranks are at different
+        steps, and RankFailedError if another rank fails.
 
         >>> with ark.Program("count") as program:
         ...     loop = ark.training.Loop(steps=4)
@@ -399,16 +394,21 @@ class Trainer:
         """
         self._refuse_failed()
         history = np.array(self.losses, np.float32)
-        write_safetensors(path, {**self.state_arrays(), _HISTORY: history}, durable=True)
+        self._files().save(path, {**self.state_arrays(), HISTORY: history})
 
     def load(self, path: str | os.PathLike[str]) -> None:
         """Reads the states of a file that :meth:`save` wrote.
+
+        After ``ark.distributed.init``, all ranks call this method, and read the newest step that
+        all of them have saved.
 
         Args:
             path: the file.
 
         Raises InvalidUsageError if the file cannot be read, or is of a program with other states,
-        such as another optimizer or model; the message names the first difference.
+        such as another optimizer or model; the message names the first difference. Raises
+        InvalidUsageError if the ranks have no saved step in common, and RankFailedError if another
+        rank fails.
 
         >>> with ark.Program("count") as program:
         ...     loop = ark.training.Loop(steps=4)
@@ -420,29 +420,37 @@ class Trainer:
         ...     trainer.step
         3
         """
-        where = os.fspath(path)
-        arrays = read_safetensors(where)
-        history = arrays.pop(_HISTORY, None)
-        if history is None:
-            raise InvalidUsageError(
-                "is not a file of training states, which Trainer.save writes", location=where
-            )
-        for name in sorted(set(arrays) ^ set(self._states)):
-            has, lacks = ("file", "program") if name in arrays else ("program", "file")
-            raise InvalidUsageError(
-                f"the {has} has the state {name!r}, and the {lacks} does not", location=where
-            )
-        for name, state in self._states.items():
-            array = arrays[name]
-            if array.shape != state.shape or array.dtype != state.dtype.numpy:
-                raise InvalidUsageError(
-                    f"state {name!r} is {array.dtype}{list(array.shape)}, in the program "
-                    f"{state.dtype}{list(state.shape)}",
-                    location=where,
-                )
-        # The states are copied, since the next save may replace the mapped file.
-        self.executable.bind({name: np.array(array) for name, array in arrays.items()})
-        self.losses = [float(loss) for loss in history]
+        arrays = self._files().load(path)
+        assert arrays is not None  # a missing file is an error
+        self._set_states(arrays)
+
+    def resume(self, path: str | os.PathLike[str]) -> bool:
+        """Reads the states of a file as :meth:`load` does, if there is one.
+
+        Returns False, in all ranks, if no rank has saved. A rank must not look for its file itself:
+        a rank that was lost in the first save may have left a file in some ranks only.
+
+        Args:
+            path: the file.
+
+        Raises the errors of :meth:`load`.
+
+        >>> with ark.Program("count") as program:
+        ...     loop = ark.training.Loop(steps=4)
+        ...     broken = loop.end(ark.cast(loop.step, ark.fp32))
+        >>> with ark.training.Trainer(program, loop, lambda step: {}, target="cpu:2") as trainer:
+        ...     trainer.resume("none.safetensors")
+        False
+        """
+        arrays = self._files().load(path, missing=True)
+        if arrays is None:
+            return False
+        self._set_states(arrays)
+        return True
+
+    def _set_states(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        self.executable.bind({name: arrays[name] for name in self._states})
+        self.losses = [float(loss) for loss in arrays[HISTORY]]
         self.failed = None
 
     def plot(self, path: str | os.PathLike[str]) -> None:

@@ -118,7 +118,11 @@ class _Scores:
     def softmax(self) -> Tensor:
         """Returns :meth:`weights`, with a maximum and a sum of each row of scores."""
         shown, valid = self._shown()
-        weights = exp(shown - reduce_max(shown, -1))
+        largest = reduce_max(shown, -1)
+        # The weights do not depend on the number that all scores of a row are reduced by. The
+        # derivative of a maximum would compare scores, whose order depends on rounding.
+        attach("largest score", [shown], [largest], lambda step: [None])
+        weights = exp(shown - largest)
         if valid is None:
             return weights / reduce_sum(weights, -1)
         weights = where(valid, weights, 0)

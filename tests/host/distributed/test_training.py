@@ -54,8 +54,8 @@ def test_ctrl_c_in_one_rank(train: Train, weights: list[Any], tmp_path: Path) ->
     finish(train, weights)
     for each in train("apart"):
         assert each["error"][0] == "InvalidUsageError"
-        assert f"at step {STEPS}" in each["error"][1]
-        assert f"at step {stopped}" in each["error"][1]
+        assert "the ranks have no saved step in common: " in each["error"][1]
+        assert f"rank 0 has {STEPS}, rank 1 has {stopped}" in each["error"][1]
 
 
 def test_a_rank_that_is_lost(train: Train, weights: list[Any]) -> None:
@@ -64,6 +64,34 @@ def test_a_rank_that_is_lost(train: Train, weights: list[Any]) -> None:
     assert got[0]["error"][0] == "RankFailedError"
     assert "rank 1 (process " in got[0]["error"][1]
     assert got[0]["saved"] in SAVED
+    finish(train, weights)
+
+
+@pytest.mark.parametrize("number", [1, 2])
+@pytest.mark.parametrize(
+    "moment",
+    ["killed before the file", "killed after the file", "killed before the former file goes"],
+)
+def test_a_rank_that_is_lost_in_a_save(
+    moment: str, number: int, train: Train, weights: list[Any], tmp_path: Path
+) -> None:
+    """Both ranks resume from the former save, or from this one if both have written it."""
+    got = train(f"{moment} in save {number}")
+    assert got[1] == -signal.SIGKILL
+    assert got[0]["error"][0] == "RankFailedError"
+    # Rank 0 replaces its file only if rank 1 has written its own.
+    assert got[0]["saved"] == 4 * (number if "goes" in moment else number - 1)
+    finish(train, weights)
+    assert {file.name for file in tmp_path.iterdir()} == {"0.safetensors", "1.safetensors"}
+
+
+def test_a_full_disk_of_one_rank(train: Train, weights: list[Any]) -> None:
+    """If the file of one rank cannot be written, the former files of both ranks stay."""
+    got = train("a full disk in save 2")
+    assert got[1]["error"][0] == "OSError"
+    assert got[0]["error"][0] == "RankFailedError"
+    assert "rank 1 failed: [Errno 28] No space left on device" in got[0]["error"][1]
+    assert got[0]["saved"] == got[1]["saved"] == 4
     finish(train, weights)
 
 

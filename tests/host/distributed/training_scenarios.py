@@ -3,6 +3,7 @@ and prints the result as JSON."""
 
 from __future__ import annotations
 
+import errno
 import itertools
 import json
 import os
@@ -16,6 +17,7 @@ import numpy as np
 
 import ark_mlir as ark
 from ark_mlir.runtime.arrays.safetensors import read_safetensors
+from ark_mlir.training import saving
 
 STEPS = 30
 # The rank and the step in which something happens.
@@ -39,6 +41,36 @@ def saved_step(save: Path) -> int:
     return int(read_safetensors(save)["loop.step"])
 
 
+def arrange(kind: str, rank: int) -> None:
+    """Lets something happen in a save of one rank: ``MOMENT in save NUMBER``."""
+    moment, _, number = kind.partition(" in save ")
+    if not number or rank != EVENT[0]:
+        return
+    saves = itertools.count(1)
+    write, replace = saving.write_safetensors, os.replace
+    ends = False
+
+    def write_file(*given: Any, **options: Any) -> None:
+        nonlocal ends
+        ends = next(saves) == int(number)
+        if ends and moment == "killed before the file":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if ends and moment == "a full disk":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(given[0]))
+        write(*given, **options)
+        if ends and moment == "killed after the file":
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def replace_file(source: Any, target: Any) -> None:
+        if ends and str(source).endswith(".next"):
+            assert moment == "killed before the former file goes"
+            time.sleep(0.2)  # the other rank has replaced its file by then
+            os.kill(os.getpid(), signal.SIGKILL)
+        replace(source, target)
+
+    saving.write_safetensors, os.replace = write_file, replace_file
+
+
 def run(kind: str, save: Path) -> dict[str, Any]:
     """Trains, and returns the error and what is left."""
     rank = ark.distributed.current().rank
@@ -47,10 +79,6 @@ def run(kind: str, save: Path) -> dict[str, Any]:
         time.sleep(0.005 * rank)  # so that ranks have other numbers of batches ready
         rows = np.random.default_rng([step, rank]).random((4, 3), np.float32)
         if (rank, step) == EVENT and kind == "killed":
-            # A rank that is lost before it has saved leaves files of different steps, which
-            # cannot be loaded together.
-            while not save.exists() or saved_step(save) < step - 1:
-                time.sleep(0.01)
             os.kill(os.getpid(), signal.SIGKILL)
         if (rank, step) == EVENT and kind == "interrupted":
             os.kill(os.getpid(), signal.SIGINT)
@@ -60,19 +88,19 @@ def run(kind: str, save: Path) -> dict[str, Any]:
 
     queue = ark.training.Queue(lambda first: map(batch, itertools.count(first)), AHEAD)
     with trainer_of(queue, save) as trainer:
-        if save.exists():
-            trainer.load(save)
-        if kind == "apart" and rank:
-            trainer.load(save.with_name("earlier.safetensors"))
+        trainer.resume(save)
+        arrange(kind, rank)
         error = ["", ""]
         try:
+            if kind == "apart":
+                trainer.load(save.with_name("earlier.safetensors") if rank else save)
             trainer.run(max(1, STEPS - trainer.step))
-        except (ark.ArkError, KeyboardInterrupt) as raised:
+        except (ark.ArkError, KeyboardInterrupt, OSError) as raised:
             error = [type(raised).__name__, str(raised)]
         return {
             "error": error,
             "step": trainer.step,
-            "saved": saved_step(save),
+            "saved": saved_step(save) if save.exists() else 0,
             "weights": trainer.state_arrays()["w"].tolist(),
         }
 

@@ -11,7 +11,8 @@ import pytest
 
 pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
 
-from gradient_cases import CASES, Case, add_case, arrays, as_list, build
+from drawn_gradients import STEPS, draw_case, graph_case
+from gradient_cases import CASES, Case, arrays, as_list, build
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -68,59 +69,30 @@ def test_torch(case: Case) -> None:
 
 
 Pick = Callable[[str], str]
-# Cases that are compiled, those of a line in one program. e2e/test_ops.py compiles ops alone.
-COMPILED = (
-    (
-        "gelu",
-        "sigmoid",
-        "div",
-        "maximum",
-        "reduce_max",
-        "softmax",
-        "layernorm",
-        "rope",
-        "selections",
-    ),
-    ("matmul", "attention", "cross_entropy", "dropout", "checkpoint", "views"),
-)
 
 
-@pytest.mark.parametrize("names", COMPILED, ids=lambda names: names[0])
-def test_compiled(names: tuple[str, ...], pick_target: Pick) -> None:
-    """Compiled gradients are within the bounds of the interpreter."""
-    inputs: dict[str, Any] = {}
-    with ark.Program("slopes") as program:
-        for number, name in enumerate(names):
-            add_case(CASES[name], f"c{number}_")
-            for key, array in arrays(CASES[name]).items():
-                inputs[f"c{number}_{key}"] = array.astype(np.float32)
+def check_compiled(case: Case, target: str) -> None:
+    """Compares compiled gradients with the interpreter, within its finite bounds."""
+    program = build(case)
+    inputs: dict[str, Any] = {name: a.astype(np.float32) for name, a in arrays(case).items()}
     expected = ark.reference.evaluate(program, inputs, bound=True)
-    with ark.compile(program, target=pick_target("cpu:2")) as executable:
+    with ark.compile(program, target=target) as executable:
         got = executable.run(inputs)
-    finite = 0
     for name, value in expected.outputs.items():
-        assert_within(got[name], value, expected.bounds[name], f"{names}: {name}")
-        finite += int(np.isfinite(expected.bounds[name]).all())
-    assert finite >= len(expected.outputs) // 2  # infinite bounds hold for everything
+        bound = expected.bounds[name]
+        assert np.isfinite(bound).all(), name  # infinite bounds hold for everything
+        assert_within(got[name], value, bound, name)
 
 
-# Ops of one tensor that keep its shape, for drawn graphs.
-STEPS: dict[str, Callable[[ark.Tensor], ark.Tensor]] = {
-    "gelu": ark.gelu,
-    "norm": lambda x: ark.layernorm(x, eps=0.1),
-    "softmax": ark.softmax,
-    "turn": lambda x: ark.reshape(ark.transpose(x), x.shape),
-    "half": lambda x: ark.concat([x[..., 1:] * 0.5, x[..., :1]], -1),
-    "mean": lambda x: x - ark.reduce_mean(x, 0),
-    "rows": lambda x: ark.gather(x, ark.constant(np.arange(x.shape[0])[::-1] // 2), 0),
-    "again": lambda x: x + _one(ark.checkpoint(lambda h: ark.tanh(h) * h, x)),
-    "drop": lambda x: ark.dropout(x, 0.3, seed=x.size),
-    "square": lambda x: ark.matmul(ark.matmul(x, x, transpose_other=True), x) * 0.1,
-}
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_compiled(case: Case, pick_target: Pick) -> None:
+    """Each case is a program of its own; emulation/test_gradients.py has those of a GPU."""
+    check_compiled(case, pick_target("cpu:2"))
 
 
-def _one(made: ark.Tensor | list[ark.Tensor]) -> ark.Tensor:
-    return made if isinstance(made, ark.Tensor) else made[0]
+@pytest.mark.parametrize("seed", range(24))
+def test_compiled_drawn_graphs(seed: int, pick_target: Pick) -> None:
+    check_compiled(draw_case(seed), pick_target("cpu:2"))
 
 
 @settings(max_examples=25, derandomize=True)
@@ -131,11 +103,4 @@ def test_drawn_graphs(data: st.DataObject) -> None:
     count = data.draw(st.integers(2, 6))
     steps = [data.draw(st.sampled_from(sorted(STEPS))) for _ in range(count)]
     readers = [data.draw(st.integers(0, number)) for number in range(count)]
-
-    def make(x: ark.Tensor) -> list[ark.Tensor]:
-        values = [x]
-        for name, reader in zip(steps, readers, strict=True):
-            values.append(STEPS[name](values[reader]) + values[-1])
-        return values[-1:]
-
-    test_finite_differences(Case(make, (shape,)))
+    test_finite_differences(graph_case(shape, steps, readers))

@@ -1,0 +1,26 @@
+"""Gradients of single ops and of drawn graphs, on the emulated GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from drawn_gradients import draw_case
+from gradient_cases import CASES, Case, arrays, build
+
+
+def inputs_of(case: Case) -> dict[str, Any]:
+    return {name: array.astype(np.float32) for name, array in arrays(case).items()}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_cases(case: Case, check: Callable[..., Any]) -> None:
+    check(build(case), inputs_of(case), arch="sm_90a")
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_drawn_graphs(seed: int, check: Callable[..., Any]) -> None:
+    case = draw_case(seed)
+    check(build(case), inputs_of(case), arch="sm_90a")
