@@ -88,7 +88,7 @@ _FRONTEND = (
     "add", "div", "equal", "greater", "greater_equal", "less", "less_equal", "logical_and",
     "logical_or", "maximum", "minimum", "mul", "not_equal", "pow", "sub", "where",
     # composed of others
-    "clamp", "einsum", "floor", "sign", "stack",
+    "clamp", "einsum", "floor", "one_hot", "pad", "sign", "stack",
     # reduce, normalise, linear, attention, position, index, windows
     "argmax", "attention", "embedding", "gather", "grouped_matmul", "im2col", "indexed_matmul",
     "layernorm", "matmul", "max_pool", "mean", "reduce_max", "reduce_mean", "reduce_min",

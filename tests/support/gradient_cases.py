@@ -328,6 +328,19 @@ CASES: dict[str, Case] = {
         lambda a, b: [ark.stack([a, b, a], 1)], ((3, 7), (3, 7)),
         lambda torch, a, b: [torch.stack((a, b, a), 1)],
     ),
+    "pad": Case(
+        lambda x: [ark.pad(x, [(1, 2), (0, 3)]), ark.pad(x, [(0, 0), (4, 0)], 2.5)], (X,),
+        lambda torch, x: [
+            torch.nn.functional.pad(x, (0, 3, 1, 2)),
+            torch.nn.functional.pad(x, (4, 0), value=2.5),
+        ],
+    ),
+    "one_hot": Case(
+        lambda x: [ark.one_hot(ark.constant([0, 3, 1, 3, 2]), 4).T @ x], (X,),
+        lambda torch, x: [
+            torch.nn.functional.one_hot(torch.tensor([0, 3, 1, 3, 2]), 4).to(x.dtype).T @ x
+        ],
+    ),
     "einsum": Case(
         lambda a, b: [ark.einsum("bik,bkj->bij", a, b)], ((2, 3, 5), (2, 5, 4)),
         lambda torch, a, b: [torch.einsum("bik,bkj->bij", a, b)],

@@ -593,6 +593,13 @@ CASES: dict[str, Case] = {
         ],
         ((3, 7), (2, 7)), EVERY
     ),
+    "pad": Case(
+        lambda x: [ark.pad(x, [(1, 0), (2, 3)]), ark.pad(x, [(0, 0), (0, 1)], 1)], ((3, 7),), EVERY
+    ),
+    "one_hot": Case(
+        lambda x: [ark.one_hot(ark.constant([3, -1, 0, 4, 2]), 4, x.dtype), ark.copy(x)],
+        ((3, 7),), NUMBERS,
+    ),
     "constants": Case(constants, (X,), EVERY, extremes),
     "views": Case(views, ((2, 3, 5),), EVERY, extremes),
     "bitcast": Case(bitcasts, ((4, 16),), EVERY, extremes),

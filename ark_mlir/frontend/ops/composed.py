@@ -5,21 +5,24 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
+from typing import cast as cast_type
 
-from ...dtypes import DType, int32
+from ...dtypes import DType, bool_, fp32, int32, int64
+from ...errors import shorten
 from ..operands import as_tensor
 from ..shapes import as_int, invalid
 from ..tensor import Tensor
-from .conditions import less, logical_and, where
+from .conditions import equal, less, logical_and, where
+from .creation import arange, full
 from .elementwise import abs, cast, maximum, minimum, sub
 from .linear import matmul
 from .reductions import reduce_sum
 from .views import concat, reshape, transpose, unsqueeze
 
 if TYPE_CHECKING:
-    from ...typing import Operand
+    from ...typing import DTypeLike, Operand
 
-__all__ = ["clamp", "einsum", "floor", "sign", "stack"]
+__all__ = ["clamp", "einsum", "floor", "one_hot", "pad", "sign", "stack"]
 
 
 def clamp(
@@ -110,6 +113,90 @@ def stack(xs: Sequence[Tensor], axis: int = 0, name: str | None = None) -> Tenso
         raise invalid(f"axis {position} is out of range for a result of rank {rank}", "ark.stack")
     position %= rank
     return concat([unsqueeze(tensor, position) for tensor in tensors], position, name or "stack")
+
+
+def pad(
+    x: Tensor, widths: Sequence[tuple[int, int]], value: float = 0, name: str | None = None
+) -> Tensor:
+    """Returns `x` with elements of one value around it.
+
+    Args:
+        x: a tensor of any dtype.
+        widths: the numbers of elements before and after `x`, for each dimension.
+        value: the value of the new elements.
+
+    The result has the dtype of `x`. Raises InvalidUsageError if `widths` is not a pair of
+    non-negative integers for each dimension, or if the dtype does not hold `value`.
+
+    Example:
+        >>> ark.pad(x, [(1, 0), (0, 3)]).shape  # x: (4, 64)
+        (5, 67)
+    """
+    source = as_tensor(x, "pad")
+    pairs = _widths(widths, source.ndim)
+    for axis, pair in enumerate(pairs):
+        shape = source.shape
+        before, after = (
+            [full((*shape[:axis], width, *shape[axis + 1 :]), value, source.dtype)] if width else []
+            for width in pair
+        )
+        if before or after:
+            source = concat([*before, source, *after], axis, name or "pad")
+    return source
+
+
+def _widths(widths: object, rank: int) -> list[tuple[int, int]]:
+    """Returns a pair of widths for each of `rank` dimensions; raises InvalidUsageError."""
+    wrong = invalid(
+        f"widths must be {rank} pairs of non-negative integers, one for each dimension, not "
+        f"{shorten(widths)}",
+        "ark.pad",
+    )
+    pairs = [_items(pair) for pair in _items(widths) or ()]
+    if len(pairs) != rank or not all(pair is not None and len(pair) == 2 for pair in pairs):
+        raise wrong
+    result: list[tuple[int, int]] = []
+    for pair in pairs:
+        before, after = (as_int(width, "a width", "ark.pad") for width in pair or ())
+        if min(before, after) < 0:
+            raise wrong
+        result.append((before, after))
+    return result
+
+
+def _items(value: object) -> list[object] | None:
+    """Returns the items of a list or a tuple, or None for another object."""
+    return list(cast_type("Sequence[object]", value)) if isinstance(value, list | tuple) else None
+
+
+def one_hot(
+    indices: Tensor, classes: int, dtype: DTypeLike = fp32, name: str | None = None
+) -> Tensor:
+    """Returns a row of zeros with a one for each index, of the shape ``[..., classes]``.
+
+    Args:
+        indices: integers ``[...]``; the row of an index outside ``[0, classes)`` is zero.
+        classes: the length of a row, a positive integer.
+        dtype: the dtype of the result.
+
+    Raises InvalidUsageError if `indices` are not integers, or `classes` is not positive.
+
+    Example:
+        >>> labels = ark.input("labels", (4,), ark.int32)
+        >>> ark.one_hot(labels, 10).shape
+        (4, 10)
+    """
+    source = as_tensor(indices, "one_hot", "indices")
+    if not source.dtype.is_integer or source.dtype is bool_:
+        raise invalid(f"indices must have an integer dtype, not {source.dtype}", "ark.one_hot")
+    count = as_int(classes, "classes", "ark.one_hot")
+    if count < 1:
+        raise invalid(f"classes must be positive, not {count}", "ark.one_hot")
+    # The indices of a narrow dtype may not reach all classes.
+    wide = int64 if source.dtype.itemsize > 2 and source.dtype is not int32 else int32
+    numbers = source if source.dtype is wide else cast(source, wide)
+    hot = equal(unsqueeze(numbers, -1), arange(count, dtype=wide))
+    return cast(hot, dtype, name or "one_hot")
 
 
 def einsum(equation: str, *operands: Tensor, name: str | None = None) -> Tensor:

@@ -65,7 +65,9 @@ def cross_entropy(
     kept = _counting(given, ignored)
     # The table maps each class to itself. A run reports the look-up of a label that is not a class.
     table = constant_tensor(np.arange(width, dtype=given.dtype.numpy), given.dtype)
-    label = gather(table, given if kept is None else where(kept, given, 0), 0)
+    label = gather(
+        table, given if kept is None else where(kept, given, 0), 0, name or "cross_entropy"
+    )
     shifted, total = _shifted(flat)
     losses = sub(log(total), reduce_sum(where(equal(label, table), shifted, 0), 1))
     if kept is None:

@@ -168,11 +168,16 @@ def _data_error(bundle: Bundle, outcome: Outcome) -> ArkError:
     fault, tasks = outcome.fault, bundle.manifest.tasks
     task = tasks[fault.task] if 0 <= fault.task < len(tasks) else None
     # If there are several ranks, the name of the task contains the rank that passed the data.
-    subject = f"task {task.name!r}: " if task and bundle.manifest.ranks > 1 else ""
+    several = bundle.manifest.ranks > 1
+    subject = f"task {task.name!r}: " if task and several else ""
+    # The op of a fused task may be a part of an op that the user wrote, such as cross_entropy,
+    # which the name of the task contains.
+    fused = task is not None and len(task.ops) > 1 and not several
     return DataRangeError(
         f"{subject}index {fault.index} is out of range [0, {fault.bound})",
         location=(task.location if task else None) or None,
         op=_op(task) or None,
+        notes=(f"the task computes {task.name!r}",) if task is not None and fused else (),
     )
 
 

@@ -187,6 +187,16 @@ def test_einsum_refuses(equation: str, count: int, message: str) -> None:
         lambda x: ark.stack([]),
         lambda x: ark.stack([x, x[0]]),
         lambda x: ark.stack([x], axis=3),
+        lambda x: ark.pad(x, [(1, 1)]),
+        lambda x: ark.pad(x, [(1, 1), (-1, 0)]),
+        lambda x: ark.pad(x, [(1, 1), 2]),
+        lambda x: ark.pad(x, [(1, 1), (0.5, 0)]),
+        lambda x: ark.pad(x > 0, [(1, 1), (0, 0)], 0.5),
+        lambda x: ark.pad([1.0], [(1, 1)]),
+        lambda x: ark.one_hot(x, 3),
+        lambda x: ark.one_hot(x > 0, 3),
+        lambda x: ark.one_hot(ark.cast(x, ark.int32), 0),
+        lambda x: ark.one_hot(ark.cast(x, ark.int32), 2.5),
         lambda x: ark.floor(x > 0),
         lambda x: ark.sign(3),
     ],
@@ -226,3 +236,20 @@ def test_out_dtype_holds_the_operands(dtype: ark.DType, out: ark.DType) -> None:
         x = ark.input("x", (3, 3), dtype)
         with pytest.raises(ark.InvalidUsageError, match=r"out_dtype .* must be an integer type"):
             ark.matmul(x, x, out_dtype=out)
+
+
+def test_values_of_pad_and_one_hot() -> None:
+    """The values are NumPy's; a row of an index that is no class is zero."""
+    with ark.Program("program") as program:
+        x = ark.input("x", (2, 3))
+        labels = ark.input("labels", (2, 2), ark.uint8)
+        ark.output("padded", ark.pad(x, [(0, 1), (2, 0)], -1.5))
+        ark.output("same", ark.pad(x, [(0, 0), (0, 0)]))
+        ark.output("hot", ark.one_hot(labels, 300, ark.int32))
+    given = np.arange(6, dtype=np.float32).reshape(2, 3)
+    numbers = np.array([[0, 255], [7, 3]], np.uint8)
+    got = ark.reference.run(program, {"x": given, "labels": numbers})
+    expected = np.pad(given, [(0, 1), (2, 0)], constant_values=-1.5)
+    np.testing.assert_array_equal(got["padded"], expected)
+    np.testing.assert_array_equal(got["same"], given)
+    np.testing.assert_array_equal(got["hot"], np.eye(300)[numbers])

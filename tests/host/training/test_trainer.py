@@ -177,8 +177,12 @@ def test_a_launch_that_fails(tmp_path: Path) -> None:
 
     options: Any = {"target": "cpu:1", "save": path, "save_every": 2}
     with ark.training.Trainer(program, loop, labelled, **options) as trainer:
-        with pytest.raises(ark.DataRangeError, match=r"index 99 .* in the launch of steps? [45]"):
+        with pytest.raises(
+            ark.DataRangeError, match=r"index 99 .* in the launch of steps? [45]"
+        ) as caught:
             trainer.run(9)
+        # The op that the user wrote, although its look-up is in a fused task.
+        assert "cross_entropy" in " ".join(caught.value.notes)
         assert trainer.failed is not None
         content = path.read_bytes()
         for use in (lambda: trainer.run(1), lambda: trainer.save(path)):
