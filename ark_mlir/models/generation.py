@@ -95,7 +95,7 @@ class GenerativeModel(Model):
             prompt: a text; the messages of a conversation, for which the folder has a chat
                 template; or token ids, one row. Texts need the package tokenizers, and the file
                 ``tokenizer.json`` in the folder.
-            max_new_tokens: maximum number of new tokens, at least 1.
+            max_new_tokens: maximum number of new tokens.
             choice: keywords of :class:`Choice`: ``stop``, ``temperature``, ``top_k``, ``top_p``,
                 ``seed`` and ``reference``.
 
@@ -114,7 +114,7 @@ class GenerativeModel(Model):
         request = self._request(prompt, max_new_tokens, choice)
         if request.text is not None:
             return "".join(self._deltas(request))
-        if request.stops:
+        if request.stops or not request.count:
             return list(self._tokens(request))
         if request.reference:
             return self._continue(request, InterpretedRun(self))
@@ -297,7 +297,7 @@ class GenerativeModel(Model):
         if self.batch > 1:
             inputs["padding"] = np.zeros(self.batch, np.int32)
         row = self.encode(prompt)
-        count = as_count(max_new_tokens, "max_new_tokens")
+        count = as_count(max_new_tokens, "max_new_tokens", 0)
         self._check(row.size, count)
         reference = bool(choice.get("reference", False))
         if reference and not self.programs:
@@ -326,6 +326,8 @@ class GenerativeModel(Model):
 
     def _tokens(self, request: Request) -> Iterator[int]:
         """Yields tokens, up to the token that completes a stop string."""
+        if not request.count:
+            return
         run: RunProgram = InterpretedRun(self) if request.reference else CompiledRun(self)
         with self._exclusive(stream=True):
             for token in self._launches(request, run):

@@ -65,6 +65,7 @@ def test_tokens_are_those_of_each_prompt_alone(model: Any, alone: list[list[int]
     assert [model.generate(prompt, COUNT, stop=()) for prompt in PROMPTS] == alone
     assert list(model.stream(PROMPTS[1], COUNT, stop=())) == alone[1]
     assert model.generate_batch([], COUNT) == []
+    assert model.generate_batch(PROMPTS, 0) == [[], [], [], []]
 
 
 def cut(tokens: list[int], ends: set[int]) -> list[int]:

@@ -77,14 +77,8 @@ def test_text_in_text_out(model: Any) -> None:
     assert model.generate(PROMPT, 8) == TOKENS
     assert model.generate(TEXT, 8) == ANSWER
     assert model.generate(TEXT, 8, reference=True) == ANSWER
+    assert model.generate(TEXT, 0) == ""
     assert model.encode(TEXT).tolist() == PROMPT
-
-
-@pytest.mark.parametrize("prompt", [TEXT, PROMPT])
-def test_an_answer_has_at_least_one_token(model: Any, prompt: Any) -> None:
-    for generate in (model.generate, lambda p, n: list(model.stream(p, n))):
-        with pytest.raises(ark.InvalidUsageError, match="max_new_tokens must be at least 1, not 0"):
-            generate(prompt, 0)
 
 
 def test_stop_strings(model: Any) -> None:
@@ -100,6 +94,7 @@ def test_a_stream_yields_what_generate_returns(model: Any) -> None:
     assert (model.timing.prompt, model.timing.tokens) == (11, 7)
     assert list(model.stream(PROMPT, 8, stop=5)) == TOKENS[:3]
     assert list(model.stream(PROMPT, 8, reference=True)) == TOKENS
+    assert list(model.stream(PROMPT, 0)) == []
     assert "".join(model.stream(TEXT, 8)) == ANSWER
     assert "".join(model.stream(TEXT, 8, stop=ANSWER[2])) == ANSWER[:2]
 

@@ -194,7 +194,7 @@ def test_a_target_with_less_lds() -> None:
     from ark_mlir.targets import resolve
 
     whole = resolve("hip:gfx942")
-    product = matmul(512, 512, 512, ark.bf16)
+    product = matmul(4096, 4096, 512, ark.bf16)
     usual, small = (
         ark.compile(product, target).bundle.manifest.target.shared_memory
         for target in (whole, replace(whole, shared_memory=16 << 10))
