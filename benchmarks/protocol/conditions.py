@@ -14,7 +14,7 @@ FIELDS = {
     "temperature.gpu": "temperature in C",
     "clocks_event_reasons.active": "throttle reasons",
 }
-# What rocm-smi prints of the first GPU.
+# Options of rocm-smi: the clocks, power and temperature of the first GPU, as CSV.
 ROCM_QUERY = ("-d", "0", "--showclocks", "--showpower", "--showmaxpower", "--showtemp", "--csv")
 TIMEOUT = 20
 

@@ -14,6 +14,8 @@ ROOT = Path(__file__).parents[2]
 
 # A link, or an image, whose address is neither absolute nor a heading of the page.
 _RELATIVE = re.compile(r"!?\[([^\]]+)\]\((?!https?://|#)[^)]+\)")
+# The line that gives such an address to a label, for links of the form [text][label].
+_DEFINITION = re.compile(r"^\[([^\]]+)\]: (?!https?://|#)\S+\n", re.MULTILINE)
 
 
 def without_links(text: str) -> str:
@@ -21,10 +23,16 @@ def without_links(text: str) -> str:
 
     Lines of code blocks stay as they are.
     """
+    labels = set(_DEFINITION.findall(text))
+
+    def shown(link: re.Match[str]) -> str:
+        return link[1] if link[2] in labels else link[0]
+
     parts = re.split(r"(^```.*?^```$)", text, flags=re.MULTILINE | re.DOTALL)
-    return "".join(
-        part if number % 2 else _RELATIVE.sub(r"\1", part) for number, part in enumerate(parts)
-    )
+    for number in range(0, len(parts), 2):
+        part = _DEFINITION.sub("", _RELATIVE.sub(r"\1", parts[number]))
+        parts[number] = re.sub(r"\[([^\]]+)\]\[([^\]]+)\]", shown, part)
+    return "".join(parts)
 
 
 def dynamic_metadata(field: str, settings: Mapping[str, object], *_: object) -> dict[str, str]:

@@ -191,16 +191,22 @@ def _cdist(
     return _norm(out, rows - columns, p, [-1])
 
 
+def _prefix_axis(op: str, x: ark.Tensor, dim: int) -> int:
+    """Returns the axis along which a cumulative op runs; raises Unsupported if it is too long."""
+    axis = axis_of(dim, x.ndim)
+    if x.shape[axis] > _MAX_PREFIXES:
+        raise unsupported(f"{op} over {x.shape[axis]} elements; the limit is {_MAX_PREFIXES}")
+    return axis
+
+
 @aten("cumsum.default")
 def _cumsum(out: Out, x: Operand, dim: int, dtype: DType | None = None) -> ark.Tensor:
     """Multiplies by a triangular matrix of ones, which suffices for positions and masks."""
     value = tensor(x, out.dtype)
     if value.ndim == 0:
         return value
-    axis = axis_of(dim, value.ndim)
+    axis = _prefix_axis("cumsum", value, dim)
     extent = value.shape[axis]
-    if extent > _MAX_PREFIXES:
-        raise unsupported(f"cumsum over {extent} elements; the limit is {_MAX_PREFIXES}")
     order = [a for a in range(value.ndim) if a != axis] + [axis]
     rows = shaped(ark.transpose(value, order), (value.size // max(1, extent), extent))
     ones = np.triu(np.ones((extent, extent), np.int8))
@@ -215,10 +221,8 @@ def _cumprod(out: Out, x: Operand, dim: int, dtype: DType | None = None) -> ark.
     value = tensor(x, out.dtype)
     if value.ndim == 0:
         return value
-    axis = axis_of(dim, value.ndim)
+    axis = _prefix_axis("cumprod", value, dim)
     extent = value.shape[axis]
-    if extent > _MAX_PREFIXES:
-        raise unsupported(f"cumprod over {extent} elements; the limit is {_MAX_PREFIXES}")
     value = wide(value) if value.dtype.is_float else value
     lead, distance = (slice(None),) * axis, 1
     while distance < extent:

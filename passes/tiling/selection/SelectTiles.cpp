@@ -1,11 +1,10 @@
 //===- SelectTiles.cpp - Select the tile of one vCTA ----------------------===//
 
+#include "lib/analysis/CostModel.h"
 #include "passes/tiling/selection/ConcurrentProducts.h"
 #include "passes/tiling/selection/Passes.h"
 #include "passes/tiling/selection/PlannedTile.h"
 #include "passes/tiling/selection/TileSelector.h"
-
-#include "mlir/IR/BuiltinOps.h"
 
 namespace mlir::ark {
 #define GEN_PASS_DEF_SELECTTILESPASS
@@ -27,10 +26,7 @@ struct SelectTilesPass : ark::impl::SelectTilesPassBase<SelectTilesPass> {
   using SelectTilesPassBase::SelectTilesPassBase;
 
   void runOnOperation() override {
-    auto module = getOperation()->getParentOfType<ModuleOp>();
-    auto target =
-        module ? module->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr)
-               : TargetAttr();
+    TargetAttr target = findRankTarget(getOperation());
     if (!target) {
       getOperation().emitError("the module has no '")
           << ArkDialect::kTargetAttr << "' to choose tiles for";

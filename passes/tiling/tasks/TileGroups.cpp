@@ -1,5 +1,6 @@
 //===- TileGroups.cpp - Tile groups into tasks ----------------------------===//
 
+#include "lib/analysis/CostModel.h"
 #include "passes/tiling/tasks/GroupTiler.h"
 #include "passes/tiling/tasks/Passes.h"
 #include "passes/tiling/tasks/TaskBody.h"
@@ -38,10 +39,7 @@ FailureOr<int64_t> ark::getWarps(GroupOp group) {
         << "; expected a positive number or a range [begin, end]";
     return failure();
   }
-  auto module = group->getParentOfType<ModuleOp>();
-  auto target = module
-                    ? module->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr)
-                    : TargetAttr();
+  TargetAttr target = findRankTarget(group);
   return target && target.isGpu() ? target.getWarps() : 1;
 }
 

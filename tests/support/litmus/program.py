@@ -171,7 +171,7 @@ _OPS = {
     "bar": Access.BARRIER,
 }
 _KINDS = {"add": Access.ADD, "exch": Access.EXCHANGE, "cas": Access.COMPARE}
-# What an instruction without an order means: PTX's defaults.
+# The default order of an instruction, as in PTX.
 _DEFAULT_ORDERS = {"ld": Order.WEAK, "st": Order.WEAK, "red": Order.RELAXED, "atom": Order.RELAXED}
 
 
