@@ -4,6 +4,7 @@
 #include "passes/graph/NarrowProducts.h"
 #include "passes/graph/OverwrittenStates.h"
 #include "passes/graph/Passes.h"
+#include "passes/graph/SinkReshapes.h"
 
 #include "mlir/Dialect/Traits.h"
 #include "mlir/IR/PatternMatch.h"
@@ -489,6 +490,7 @@ struct NormalizeGraphPass
             SliceOfSlice, SplitConcat, TransposeIntoMatmul, TransposeOfUnits,
             ViewOfSplat>(context);
     populateNarrowProductPatterns(set);
+    populateSinkReshapePatterns(set);
     patterns = std::move(set);
     return success();
   }

@@ -52,6 +52,8 @@ def NormalizeGraphPass : Pass<"ark-normalize-graph", "::mlir::ark::ProgramOp"> {
     - A norm of viewed rows, such as the heads of a projection, moves behind the following views
       that keep the rows intact. Its reader then indexes elements like the norm, so that the two can
       become one task.
+    - A reshape moves behind the unary op that reads it, if that op can then join the group of the op
+      before the reshape, and its elements are not wider.
     - `ark.identity` without `deps` disappears; nested ones join their `deps`.
     - On a target with matrix units, casts of bf16 or f16 operands to f32 are folded into the matmul
       that reads them, whose result stays f32.

@@ -16,7 +16,7 @@ from ..operands import as_tensor, constant_tensor
 from ..shapes import as_int, invalid
 from ..tensor import Tensor
 from .conditions import equal, greater_equal, not_equal, where
-from .elementwise import cast, div, exp, log, mul, sub
+from .elementwise import add, cast, div, exp, log, mul, sub
 from .indexing import as_indices, gather
 from .reductions import reduce_max, reduce_sum
 from .sampling import philox
@@ -68,8 +68,8 @@ def cross_entropy(
     label = gather(
         table, given if kept is None else where(kept, given, 0), 0, name or "cross_entropy"
     )
-    shifted, total = _shifted(flat)
-    losses = sub(log(total), reduce_sum(where(equal(label, table), shifted, 0), 1))
+    greatest, total = _largest_and_sum(flat)
+    losses = sub(log(total), sub(_wide(_elements(flat, label)), greatest))
     if kept is None:
         count = constant_tensor(np.array(rows, np.float32), fp32)
     else:
@@ -81,8 +81,11 @@ def cross_entropy(
         source, label, number, *masks = step.inputs
         (g,) = step.cotangents
         assert g is not None
-        shifted, total = _shifted(source)
-        slope = div(exp(shifted), total) - cast(equal(label, table), fp32)
+        # The exponential is computed again here, so that no tensor of the size of the logits is
+        # kept for it.
+        greatest, total = _largest_and_sum(source)
+        probability = exp(sub(_wide(source), greatest + log(total)))
+        slope = probability - cast(equal(label, table), fp32)
         scale = div(g, number)
         result = mul(slope, where(masks[0], scale, 0) if masks else scale)
         result = result if result.dtype is source.dtype else cast(result, source.dtype)
@@ -102,11 +105,28 @@ def _counting(labels: Tensor, ignored: int) -> Tensor | None:
     return not_equal(labels, ignored) if low <= ignored <= high else None
 
 
-def _shifted(logits: Tensor) -> tuple[Tensor, Tensor]:
-    """Returns the logits minus their row's maximum, in fp32, and the sum of their exponentials."""
-    x = logits if logits.dtype is fp32 else cast(logits, fp32)
-    shifted = sub(x, reduce_max(x, 1))
-    return shifted, reduce_sum(exp(shifted), 1)
+def _wide(x: Tensor) -> Tensor:
+    return x if x.dtype is fp32 else cast(x, fp32)
+
+
+def _largest_and_sum(logits: Tensor) -> tuple[Tensor, Tensor]:
+    """Returns, in fp32, the maximum of each row and the row's sum of exponentials relative to it.
+
+    Args:
+        logits: ``[R, V]``. Both results have the shape ``[R, 1]``.
+    """
+    x = _wide(logits)
+    greatest = reduce_max(x, 1)
+    return greatest, reduce_sum(exp(sub(x, greatest)), 1)
+
+
+def _elements(matrix: Tensor, columns: Tensor) -> Tensor:
+    """Returns one element of each row of `matrix` ``[R, V]``, at `columns` ``[R, 1]``."""
+    rows, width = matrix.shape
+    dtype = columns.dtype if matrix.size <= columns.dtype.integer_range[1] else int64
+    first = np.arange(0, matrix.size, width, dtype=dtype.numpy).reshape(rows, 1)
+    position = add(constant_tensor(first, dtype), cast(columns, dtype))
+    return gather(reshape(matrix, (matrix.size,)), position, 0)
 
 
 def dropout(

@@ -75,16 +75,20 @@ static Value copySign(ScalarMath m, Value magnitude, Value sign) {
 }
 
 /// Computes tanh x by a polynomial near zero, and by 1 - 2 / (e^2|x| + 1)
-/// elsewhere, which has no cancellation there. The sign is copied from x in
-/// both cases, because the last step of the polynomial adds zeros of different
-/// signs and loses the sign of zero.
+/// elsewhere, which has no cancellation there. The quotient is at most half of
+/// the result, so that its division may be approximate: an exact one takes 20
+/// instructions and a branch on GPUs. The sign is copied from x in both cases,
+/// because the last step of the polynomial adds zeros of different signs and
+/// loses the sign of zero.
 static Value emitTanh(ScalarMath m, Value x) {
   Value size = m.abs(x), square = m.mul(x, x);
   Value near = m.polynomial(
       square, {1.57394409e-2, -5.23025580e-2, 1.33152470e-1, -3.33327681e-1});
   near = m.fma(m.mul(near, square), x, x);
   Value power = m.emit<math::ExpOp>(m.add(size, size));
-  Value far = m.sub(m.number(1), m.div(m.number(2), m.add(power, m.number(1))));
+  Value quotient =
+      m.divideApproximately(m.number(2), m.add(power, m.number(1)));
+  Value far = m.sub(m.number(1), quotient);
   return copySign(m, m.select(m.less(size, m.number(0.55)), near, far), x);
 }
 

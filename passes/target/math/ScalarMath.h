@@ -50,6 +50,10 @@ struct ScalarMath {
   Value sub(Value a, Value b) { return emit<arith::SubFOp>(a, b); }
   Value mul(Value a, Value b) { return emit<arith::MulFOp>(a, b); }
   Value div(Value a, Value b) { return emit<arith::DivFOp>(a, b); }
+  /// Divides with an error of up to two units in the last place.
+  Value divideApproximately(Value a, Value b) {
+    return emit<arith::DivFOp>(a, b, arith::FastMathFlags::afn);
+  }
   Value fma(Value a, Value b, Value c) { return emit<math::FmaOp>(a, b, c); }
   Value abs(Value a) { return emit<math::AbsFOp>(a); }
   Value less(Value a, Value b) {
