@@ -6,7 +6,13 @@
 
 from __future__ import annotations
 
-__all__ = ["counted", "duration", "size"]
+from collections import Counter
+from collections.abc import Sequence
+
+__all__ = ["counted", "duration", "listed", "size"]
+
+# A list of at most this number of names is printed as it is, and a longer one in short.
+_NAMES = 8
 
 
 def counted(number: int, one: str, many: str | None = None) -> str:
@@ -33,3 +39,22 @@ def duration(ns: float) -> str:
             return f"{ns:.4g} {unit}"
         ns /= 1000
     return f"{ns:.4g} s"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Returns names with commas; a list of more than 8 names is shortened.
+
+    The short form has each name once, with its count, and at most 8 names.
+
+    Example:
+        >>> listed(["matmul", "add"])
+        'matmul, add'
+        >>> listed(["mul", "add"] * 6 + ["cast"])
+        'mul ×6, add ×6, cast'
+    """
+    if len(names) <= _NAMES:
+        return ", ".join(names)
+    counts = Counter(names)
+    short = [name if times == 1 else f"{name} ×{times}" for name, times in counts.items()]
+    rest = len(short) - _NAMES
+    return ", ".join(short[:_NAMES]) + (f" and {rest} more" if rest > 0 else "")

@@ -15,6 +15,7 @@ import numpy as np
 from ...backends import backend_info
 from ...bundle import Opcode
 from ...errors import ArkError, DataRangeError, DeviceError, HangError
+from ...units import listed
 from ..drivers.abi import PACKET_EPOCHS, Abort
 
 if TYPE_CHECKING:
@@ -387,4 +388,4 @@ def _lost(blocked: Blocked) -> str:
 
 
 def _op(task: Task | None) -> str:
-    return ", ".join(task.ops) if task else ""
+    return listed(task.ops) if task else ""

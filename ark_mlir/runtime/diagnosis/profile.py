@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...bundle import Opcode
-from ...units import counted, duration
+from ...units import counted, duration, listed
 from .roofline import Roofline, make_roofline
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 # `str` lists at most this number of tasks, and states the number of the others.
 _ROWS = 30
+# A table has at most this number of characters of a name.
+_NAME_WIDTH = 72
 
 
 @dataclass(frozen=True)
@@ -145,13 +147,18 @@ class Profile:
         )
 
 
+def _shortened(name: str) -> str:
+    """Returns a name for a table: the first characters of a long one, such as of fused tasks."""
+    return name if len(name) <= _NAME_WIDTH else f"{name[: _NAME_WIDTH - 1]}…"
+
+
 _HEAD = ("task", "share", "time", "predicted", "span", "vCTAs", "GFLOP/s", "GB/s", "line")
 
 
 def _rows(tasks: Iterable[TaskProfile], whole: float) -> list[tuple[str, ...]]:
     return [
         (
-            task.name if task.tasks == 1 else f"{task.tasks} x {task.name}",
+            _shortened(task.name if task.tasks == 1 else f"{task.tasks} x {task.name}"),
             f"{task.ns / whole:.1%}" if whole else "",
             duration(task.ns),
             duration(task.predicted_ns) if task.predicted_ns else "",
@@ -234,7 +241,7 @@ def make_profile(bundle: Bundle, traces: Sequence[NDArray[np.int64]]) -> Profile
 
 def _sum(ops: tuple[str, ...], tasks: Sequence[TaskProfile]) -> TaskProfile:
     return TaskProfile(
-        ", ".join(ops) or "no ops named",
+        listed(ops) or "no ops named",
         ops,
         "",
         len(tasks),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...bundle import Opcode
-from ...units import counted, duration, size
+from ...units import counted, duration, listed, size
 
 if TYPE_CHECKING:
     from ...bundle import Bundle
@@ -135,7 +135,7 @@ class Report:
         lines += [f"  {name:<{width}}  {text}" for name, text in rows]
         if self.task_ops:
             lines.append("  ops of the tasks")
-            lines += [f"  {times:>{width},} x {', '.join(ops)}" for ops, times in self.task_ops]
+            lines += [f"  {times:>{width},} x {listed(ops)}" for ops, times in self.task_ops]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -144,11 +144,11 @@ class Report:
             for name, text in self._rows()
         )
         ops = "".join(
-            f"<li>{times:,} × {html.escape(', '.join(ops))}</li>" for ops, times in self.task_ops
+            f"<li>{times:,} × {html.escape(listed(ops))}</li>" for ops, times in self.task_ops
         )
-        listed = f"<p>ops of the tasks</p><ul>{ops}</ul>" if ops else ""
+        items = f"<p>ops of the tasks</p><ul>{ops}</ul>" if ops else ""
         title = html.escape(f"{self.program} ({self.producer})")
-        return f"<p>{title}</p><table><tbody>{rows}</tbody></table>{listed}"
+        return f"<p>{title}</p><table><tbody>{rows}</tbody></table>{items}"
 
     def _live(self) -> str:
         if not self.largest_live_set:

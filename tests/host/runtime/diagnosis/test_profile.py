@@ -16,6 +16,7 @@ import ark_mlir as ark
 from ark_mlir.bundle import Bundle
 from ark_mlir.runtime import Executable, Profile, TaskProfile
 from ark_mlir.runtime.diagnosis.profile import make_profile
+from ark_mlir.runtime.diagnosis.report import make_report
 from ark_mlir.testing.toy import ToyProgram, add_program, run, signal, wait
 
 Array = np.ndarray[Any, Any]
@@ -79,6 +80,21 @@ def test_text_and_html_have_the_same_rows(profile: Profile) -> None:
     assert [row[0] for row in rows[4:]] == ["task", "matmul", "2 x add"]
     lines = [line.split() for line in text.splitlines()]
     assert [line[:3] for line in lines if line[0] == "a"] == [["a", "40.0%", "40"]]
+
+
+def test_lines_of_fused_tasks_are_short() -> None:
+    program = ToyProgram()
+    name, ops = "+".join(f"op_{i}" for i in range(40)), ["mul", "add"] * 40
+    task = program.task("nothing", 1, name=name, ops=ops)
+    program.lane(0, [run(task, 0, 1)])
+    bundle = Bundle.from_parts(*program.parts())
+    profile = make_profile(bundle, [np.array([[0, 30]], np.int64)])
+    assert profile.by_op()[0].name == "mul ×40, add ×40"
+    text = str(profile)
+    assert max(map(len, text.splitlines())) < 200
+    assert name not in text
+    assert name[:71] in text
+    assert "1 x mul ×40, add ×40" in str(make_report(bundle))
 
 
 def test_a_run_is_measured(make: Make, x: Array) -> None:
