@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
+
+NOT_MEASURED = "not measured"
 
 
 def bundle_parser(description: str | None) -> argparse.ArgumentParser:
@@ -21,3 +24,21 @@ def bundle_parser(description: str | None) -> argparse.ArgumentParser:
     parser.add_argument("--target", default="cuda:sm_90a", help="target of --compile")
     parser.add_argument("--output", type=Path, help="write the table to a Markdown file")
     return parser
+
+
+def add_one_gpu(parser: argparse.ArgumentParser) -> None:
+    """Adds the option ``--one-gpu``."""
+    parser.add_argument(
+        "--one-gpu",
+        action="store_true",
+        help="all ranks on one GPU, in one launch, each with an equal part of the SMs",
+    )
+
+
+def device_options(options: argparse.Namespace) -> dict[str, Any]:
+    """Returns options of ``ark.compile`` for a program of several ranks, by ``--one-gpu``.
+
+    Ranks on processors share them without an option.
+    """
+    shared = options.one_gpu and not options.target.startswith("cpu")
+    return {"devices": [0]} if shared else {}

@@ -20,6 +20,10 @@ Events around the replays measure PyTorch's time without its local steps, on the
 caller measures ark's time. For each size, one run measures all arms, a sample of each in turn.
 NVLink multicast is off in all arms. Before an arm is measured, its result is checked: the mean of
 1, 2, ... N, which bf16 holds exactly. An arm that fails has no figures, and the exit status is 1.
+
+With --one-gpu, both commands are for all ranks on one GPU, in one launch, each with an equal part
+of the SMs. Only ark has this arm, since NCCL and symmetric memory need a GPU for each rank; the
+columns of several GPUs are "not measured".
 """
 
 from __future__ import annotations
@@ -40,7 +44,7 @@ os.environ.update(
 )
 
 import numpy as np
-from bundle_options import bundle_parser
+from bundle_options import NOT_MEASURED, add_one_gpu, bundle_parser, device_options
 from table import table
 
 import ark_mlir as ark
@@ -107,6 +111,7 @@ def parse() -> argparse.Namespace:
         "--elements", type=sizes, default=tuple(CHAINS), help="sizes, some of those of the table"
     )
     parser.add_argument("--no-torch", action="store_true", help="measure only ark")
+    add_one_gpu(parser)
     return parser.parse_args()
 
 
@@ -150,9 +155,11 @@ def say(text: str) -> None:
 
 
 def bundle_path(
-    folder: Path, op: str, ranks: int, elements: int, algorithm: str, count: int
+    folder: Path, one_gpu: bool, op: str, ranks: int, elements: int, algorithm: str, count: int
 ) -> Path:
-    return folder / f"{op}-{ranks}x{elements}-{algorithm}-{count}.arkbin"
+    """Returns the file of a chain of `count` collectives; `one_gpu` as the option."""
+    suffix = "-one-gpu" if one_gpu else ""
+    return folder / f"{op}-{ranks}x{elements}-{algorithm}-{count}{suffix}.arkbin"
 
 
 def chain_lengths(elements: int) -> tuple[int, int]:
@@ -192,9 +199,15 @@ def compile_chains(options: argparse.Namespace) -> None:
                     programs = [
                         build_chain(op, rank, ranks, elements, count) for rank in range(ranks)
                     ]
-                    path = bundle_path(options.compile, op, ranks, elements, algorithm, count)
+                    path = bundle_path(
+                        options.compile, options.one_gpu, op, ranks, elements, algorithm, count
+                    )
                     ark.compile(
-                        programs, target=options.target, collectives=algorithm, cache=False
+                        programs,
+                        target=options.target,
+                        collectives=algorithm,
+                        cache=False,
+                        **device_options(options),
                     ).save(path)
             say(f"{op}, {ranks} ranks, {elements} elements")
 
@@ -203,12 +216,14 @@ def compile_chains(options: argparse.Namespace) -> None:
 
 
 class Chain:
-    """A bundle of a chain on all ranks, with tensors on the GPU of each rank."""
+    """A bundle of a chain on all ranks, with tensors on the GPUs of the ranks."""
 
     def __init__(self, path: Path, ranks: int) -> None:
         self._world: Any = ark.load(path)
         try:
-            self._device = self._world.bundle.manifest.target.backend
+            manifest = self._world.bundle.manifest
+            self._device = manifest.target.backend
+            self._gpus = [0 if manifest.shares_device else rank for rank in range(ranks)]
             self._inputs = [self._full(rank, 1 + rank) for rank in range(ranks)]
             outputs = self._world.run(self._inputs)
             for output in outputs:
@@ -235,9 +250,9 @@ class Chain:
             return {"x": np.full(buffer.shape, value, buffer.dtype.numpy)}
         import torch
 
-        shape, device = tuple(buffer.shape), f"cuda:{rank}"
+        shape, device = tuple(buffer.shape), f"cuda:{self._gpus[rank]}"
         result = torch.full(shape, value, dtype=torch.bfloat16, device=device)
-        torch.cuda.synchronize(rank)
+        torch.cuda.synchronize(device)
         return {"x": result}
 
     def _numbers(self, array: Any) -> Any:
@@ -249,8 +264,8 @@ class Chain:
         if self._device == "cuda":
             import torch
 
-            for rank in range(len(self._inputs)):
-                torch.cuda.synchronize(rank)
+            for gpu in self._gpus:
+                torch.cuda.synchronize(gpu)
 
 
 class ArkArm:
@@ -264,8 +279,9 @@ class ArkArm:
         self._iterations = max(least, min(most, BYTES // moved))
         try:
             for count in self._lengths:
-                path = bundle_path(options.bundles, op, options.ranks, elements, algorithm, count)
-                self._chains.append(Chain(path, options.ranks))
+                folder, ranks = options.bundles, options.ranks
+                path = bundle_path(folder, options.one_gpu, op, ranks, elements, algorithm, count)
+                self._chains.append(Chain(path, ranks))
             for chain in self._chains:
                 chain.seconds(self._iterations)
         except BaseException:
@@ -330,7 +346,7 @@ class Session:
 
     @contextmanager
     def _torch_ranks(self) -> Iterator[RankProcesses | None]:
-        if self.options.no_torch:
+        if self.options.no_torch or self.options.one_gpu:
             yield None
             return
         from collectives_torch import PORT, Job, make_commands
@@ -346,6 +362,7 @@ class Session:
         print(f"collectives: {problem}", file=sys.stderr, flush=True)
 
     def _measure_op(self, op: str, others: RankProcesses | None) -> None:
+        several = (*PEERS[op], "ark on several GPUs") if self.options.one_gpu else ()
         peers = PEERS[op] if others is not None else ()
         own = [name if name == "auto" else f"ark {name}" for name in self.options.algorithms]
         own = ["ark" if name == "auto" else name for name in own]
@@ -355,14 +372,17 @@ class Session:
             times = self._measure_size(op, elements, others)
             mine = min((times[name] for name in own if name in times), default=None)
             best = min((times[name] for name in peers if name in times), default=None)
-            names = (*peers, *own)
-            cells = [f"{times[n]:.1f}" if n in times else "not measured" for n in names]
+            names = (*several, *peers, *own)
+            cells = [f"{times[n]:.1f}" if n in times else NOT_MEASURED for n in names]
             ratio = "" if mine is None or best is None else f"{mine / best:.2f}"
             aim = aim_of(op, ranks, elements)
             rows.append([f"{2 * elements:,}", *cells, ratio, "" if aim is None else f"{aim:.1f}"])
             say(f"{op}  " + "  ".join(rows[-1]))
-        head = ("bytes", *(f"{name}, µs" for name in (*peers, *own)), "ark / best", "aim, µs")
-        self._tables.append(f"{op}, {ranks} ranks\n\n{table(head, rows)}")
+        where = " on one GPU" if self.options.one_gpu else ""
+        shown = (*several, *peers, *(f"{name}{where}" for name in own))
+        aims = f"aim{' on several GPUs' if where else ''}, µs"
+        head = ("bytes", *(f"{name}, µs" for name in shown), "ark / best", aims)
+        self._tables.append(f"{op}, {ranks} ranks{where}\n\n{table(head, rows)}")
         print(self._tables[-1], flush=True)
 
     def _measure_size(

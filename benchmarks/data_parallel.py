@@ -15,6 +15,9 @@ The exposed time is that of `both` less that of `compute`. Rows limit the SMs of
 row without a limit leaves the choice to the scheduler. A time is the additional time of a launch
 with more iterations, divided by the additional iterations. Before the measurement, the gradients of
 `both` are compared with those of PyTorch in fp32. The exit status is 1 if a program fails.
+
+With --one-gpu, both commands are for all ranks on one GPU, in one launch, each with an equal part
+of the SMs. The rows of several GPUs are "not measured".
 """
 
 from __future__ import annotations
@@ -31,7 +34,7 @@ from typing import Any
 # NVLink multicast may disturb GPUs that others use.
 os.environ.update(NCCL_NVLS_ENABLE="0", TORCH_SYMM_MEM_DISABLE_MULTICAST="1")
 
-from bundle_options import bundle_parser
+from bundle_options import NOT_MEASURED, add_one_gpu, bundle_parser, device_options
 from table import table
 
 import ark_mlir as ark
@@ -59,15 +62,18 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--ranks", type=int, default=2, help="number of GPUs (default 2)")
     parser.add_argument("--samples", type=int, default=7, help="samples of a time (default 7)")
     parser.add_argument("--size", type=int, default=SIZE, help=f"extent (default {SIZE})")
+    add_one_gpu(parser)
     return parser.parse_args()
 
 
 # -- with the compiler -----------------------------------------------------------------------------
 
 
-def bundle_path(folder: Path, kind: str, ranks: int, limit: int) -> Path:
+def bundle_path(folder: Path, one_gpu: bool, kind: str, ranks: int, limit: int) -> Path:
+    """Returns the file of a program with a limit of SMs; `one_gpu` as the option."""
+    suffix = "-one-gpu" if one_gpu else ""
     sms = "" if kind == "compute" or not limit else f"-{limit}-sms"
-    return folder / f"gradients-{ranks}-{kind}{sms}.arkbin"
+    return folder / f"gradients-{ranks}-{kind}{sms}{suffix}.arkbin"
 
 
 def build(kind: str, rank: int, ranks: int, size: int, limit: int) -> ark.Program:
@@ -96,8 +102,10 @@ def compile_programs(options: argparse.Namespace) -> None:
                 build(kind, rank, options.ranks, options.size, limit)
                 for rank in range(options.ranks)
             ]
-            path = bundle_path(options.compile, kind, options.ranks, limit)
-            ark.compile(programs, target=options.target, cache=False).save(path)
+            path = bundle_path(options.compile, options.one_gpu, kind, options.ranks, limit)
+            ark.compile(
+                programs, target=options.target, cache=False, **device_options(options)
+            ).save(path)
             print(path.name, flush=True)
 
 
@@ -105,19 +113,20 @@ def compile_programs(options: argparse.Namespace) -> None:
 
 
 class Kernel:
-    """One of the programs on all ranks, with tensors on the GPU of each rank."""
+    """One of the programs on all ranks, with tensors on the GPUs of the ranks."""
 
     def __init__(self, path: Path, ranks: int) -> None:
         import torch
 
-        self._ranks = ranks
         self._world: Any = ark.load(path)
+        manifest = self._world.bundle.manifest
+        self._gpus = [0 if manifest.shares_device else rank for rank in range(ranks)]
         try:
             self.inputs: list[dict[str, Any]] = [{} for _ in range(ranks)]
             for buffer in self._world.inputs:
                 rank, _, name = buffer.name.partition("/")
                 number = int(rank.removeprefix("rank"))
-                device = f"cuda:{number}"
+                device = f"cuda:{self._gpus[number]}"
                 generator = torch.Generator(device).manual_seed(100 * number + int(name[1:]))
                 self.inputs[number][name] = torch.randn(
                     tuple(buffer.shape), generator=generator, device=device, dtype=torch.bfloat16
@@ -137,8 +146,8 @@ class Kernel:
 
         begin = time.perf_counter()
         self._world.run(self.inputs, iterations=iterations, out=self.outputs)
-        for rank in range(self._ranks):
-            torch.cuda.synchronize(rank)
+        for gpu in self._gpus:
+            torch.cuda.synchronize(gpu)
         return time.perf_counter() - begin
 
     def close(self) -> None:
@@ -165,15 +174,21 @@ def measure(options: argparse.Namespace) -> int:
     """Measures all rows; returns 1 if a program fails."""
     rows: list[list[str]] = []
     status = 0
+    gpus = str(1 if options.one_gpu else options.ranks)
     for limit in LIMITS:
         try:
-            rows.append(measure_row(options, limit))
+            cells = measure_row(options, limit)
         except Exception as error:
             print(f"data_parallel: {limit} SMs: {error}", file=sys.stderr, flush=True)
-            rows.append([str(limit or "all"), *["not measured"] * 4, f"{AIM:.2f}"])
+            cells = [NOT_MEASURED] * 4
             status = 1
+        rows.append([gpus, str(limit or "all"), *cells, "" if options.one_gpu else f"{AIM:.2f}"])
         print("  ".join(rows[-1]), flush=True)
-    head = ("SMs of the all-reduces", "compute, µs", "all-reduce, µs", "both, µs")
+    if options.one_gpu:
+        cells = [NOT_MEASURED] * 4
+        for limit in LIMITS:
+            rows.append([str(options.ranks), str(limit or "all"), *cells, f"{AIM:.2f}"])
+    head = ("GPUs", "SMs of the all-reduces", "compute, µs", "all-reduce, µs", "both, µs")
     text = f"{options.ranks} ranks\n\n{table((*head, 'exposed / all-reduce', 'aim'), rows)}"
     print(text, flush=True)
     if options.output is not None:
@@ -182,11 +197,11 @@ def measure(options: argparse.Namespace) -> int:
 
 
 def measure_row(options: argparse.Namespace, limit: int) -> list[str]:
-    """Returns the cells of one limit of SMs."""
+    """Returns the times of one limit of SMs in µs, and the exposed part of the all-reduces."""
     with contextlib.ExitStack() as stack:
         kernels: dict[str, Kernel] = {}
         for kind in KINDS:
-            path = bundle_path(options.bundles, kind, options.ranks, limit)
+            path = bundle_path(options.bundles, options.one_gpu, kind, options.ranks, limit)
             kernels[kind] = Kernel(path, options.ranks)
             stack.callback(kernels[kind].close)
         check(kernels["both"], options.ranks)
@@ -196,8 +211,7 @@ def measure_row(options: argparse.Namespace, limit: int) -> list[str]:
                 samples[kind].append(kernels[kind].seconds())
     compute, alone, both = (1e6 * statistics.median(samples[kind]) for kind in KINDS)
     exposed = (both - compute) / alone
-    times = (f"{value:.1f}" for value in (compute, alone, both))
-    return [str(limit or "all"), *times, f"{exposed:.2f}", f"{AIM:.2f}"]
+    return [*(f"{value:.1f}" for value in (compute, alone, both)), f"{exposed:.2f}"]
 
 
 if __name__ == "__main__":

@@ -3,6 +3,8 @@
     python benchmarks/tensor_parallel.py --compile FOLDER              # with the compiler
     python benchmarks/tensor_parallel.py --bundles FOLDER [--output F] # with the GPUs
 
+Both commands have the option --one-gpu, which tensor_parallel_one_gpu.py describes.
+
 The second command needs ark's runtime, numpy, ml_dtypes, cuda-python and PyTorch.
 All arms have the same random bf16 weights and caches, divided among the ranks, and are measured in
 one run; a table has the medians of their times for one token.
@@ -30,28 +32,29 @@ import os
 import statistics
 import sys
 import time
-from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 # NVLink multicast may disturb GPUs that others use.
 os.environ.update(
     NCCL_NVLS_ENABLE="0", TORCH_SYMM_MEM_DISABLE_MULTICAST="1", NVSHMEM_DISABLE_NVLS="1"
 )
 
-import numpy as np
-from bundle_options import bundle_parser
+from bundle_options import NOT_MEASURED, add_one_gpu, bundle_parser, device_options
 from decode_settings import SETTINGS
 from table import table
+from tensor_parallel_ark import ArkArm, ArkRanks, Problem, bundle_path
 
 import ark_mlir as ark
 from ark_mlir.bundle import read_bundle
+
+if TYPE_CHECKING:
+    from tensor_parallel_one_gpu import OneGpuSession
 
 SYMMETRIC = ("one-shot", "two-shot")
 ARMS = ("nccl", *SYMMETRIC, "ark")
 # Upper bounds of ark's time for a token in ms, by setting and ranks.
 AIMS = {("A", 2): 0.46, ("A", 4): 0.34, ("Qwen3-8B", 2): 1.95, ("Qwen3-8B", 4): 1.15}
-CHECKED = 4
 MOST_RANKS = 8
 
 
@@ -59,7 +62,7 @@ def main() -> int:
     options = parse()
     if options.compile is not None:
         return compile_settings(options)
-    session = Session(options)
+    session = make_session(options)
     for name in options.settings:
         session.measure(name)
     text = session.text()
@@ -67,6 +70,15 @@ def main() -> int:
     if options.output is not None:
         options.output.write_text(text + "\n", encoding="utf-8")
     return int(session.failed)
+
+
+def make_session(options: argparse.Namespace) -> Session | OneGpuSession:
+    """Returns the measurements on several GPUs, or on one."""
+    if not options.one_gpu:
+        return Session(options)
+    from tensor_parallel_one_gpu import OneGpuSession
+
+    return OneGpuSession(options, options.settings, options.ranks)
 
 
 def parse() -> argparse.Namespace:
@@ -81,6 +93,7 @@ def parse() -> argparse.Namespace:
         "--ranks", type=listed(rank_count), default=(1, 2, 4), help="worlds (default 1,2,4)"
     )
     parser.add_argument("--samples", type=positive, default=9, help="samples of a time (default 9)")
+    add_one_gpu(parser)
     return parser.parse_args()
 
 
@@ -114,10 +127,6 @@ def say(text: str) -> None:
 # -- with the compiler -----------------------------------------------------------------------------
 
 
-def bundle_path(folder: Path, name: str, ranks: int) -> Path:
-    return folder / f"{name}-{ranks}-ranks.arkbin"
-
-
 def compile_settings(options: argparse.Namespace) -> int:
     """Compiles a bundle for each setting and world, and writes the tables of PyTorch's arms.
 
@@ -144,98 +153,20 @@ def compile_world(name: str, ranks: int, options: argparse.Namespace) -> None:
     from ark_mlir.models.decoder import build_decode, divide
 
     setting, config = SETTINGS[name], decoder_config(SETTINGS[name])
-    path = bundle_path(options.compile, name, ranks)
+    path = bundle_path(options.compile, name, ranks, options.one_gpu)
     path.unlink(missing_ok=True)
     programs = [
         build_decode(each, batch=setting.batch, max_length=setting.context)
         for each in (divide(config, ranks) if ranks > 1 else [config])
     ]
     begin = time.monotonic()
-    ark.compile(programs if ranks > 1 else programs[0], target=options.target, cache=False).save(
-        path
-    )
+    ark.compile(
+        programs if ranks > 1 else programs[0],
+        target=options.target,
+        cache=False,
+        **(device_options(options) if ranks > 1 else {}),
+    ).save(path)
     say(f"{name}, ranks {ranks}: compiled in {time.monotonic() - begin:.1f} s")
-
-
-# -- ark -------------------------------------------------------------------------------------------
-
-
-class ArkRanks:
-    """The decoder of a bundle on all of its ranks."""
-
-    def __init__(self, path: Path, tensors: Mapping[str, Any]) -> None:
-        self._executable = ark.load(path)
-        states = self._executable.bundle.manifest.states
-        try:
-            self._executable.bind(
-                {
-                    buffer.name: as_bound(rank_part(buffer, tensors), buffer, buffer in states)
-                    for buffer in (*self._executable.parameters, *states)
-                    if buffer.name.rpartition("/")[2] in tensors
-                }
-            )
-        except BaseException:
-            self._executable.close()
-            raise
-        self._ends = np.full(8, -1, np.int32)
-
-    def logits(self, token: Any, position: int) -> Any:
-        """Returns the logits of one step on rank 0, fp32 ``[batch, vocabulary]``."""
-        self._put(token, position)
-        return np.asarray(self._outputs(1)[0]["logits"], np.float32)
-
-    def seconds(self, token: Any, steps: int) -> float:
-        """Returns the seconds of a launch of the first steps."""
-        self._put(token, 0)
-        begin = time.perf_counter()
-        self._outputs(steps)
-        return time.perf_counter() - begin
-
-    def tokens(self) -> list[Any]:
-        """Returns the tokens so far of each rank."""
-        states = self._executable.states
-        return [states[name] for name in states if name.rpartition("/")[2] == "tokens"]
-
-    def close(self) -> None:
-        self._executable.close()
-
-    def _put(self, token: Any, position: int) -> None:
-        array = np.array(position, np.int32)
-        self._executable.bind({"token": token.astype(np.int32)[:, None], "position": array})
-
-    def _outputs(self, iterations: int) -> list[dict[str, Any]]:
-        outputs: Any = self._executable.run(ends=self._ends, iterations=iterations)
-        return outputs if isinstance(outputs, list) else [outputs]
-
-
-def rank_of(buffer: Any) -> int:
-    """Returns the rank of a buffer ``rank<n>/<name>``, 0 if the name has no rank."""
-    rank, _, _ = buffer.name.rpartition("/")
-    return int(rank.removeprefix("rank")) if rank else 0
-
-
-def rank_part(buffer: Any, tensors: Mapping[str, Any]) -> Any:
-    """Returns the part of a tensor that a rank's buffer holds."""
-    from tensor_parallel_torch import part
-
-    _, _, name = buffer.name.rpartition("/")
-    return part(tensors[name], buffer.shape, rank_of(buffer))
-
-
-def as_bound(tensor: Any, buffer: Any, copied: bool) -> Any:
-    """Returns a tensor on the GPU of the buffer's rank, which is used in place.
-
-    Without GPUs, or if the value is `copied` into memory of ark's own, returns an array in host
-    memory.
-    """
-    import torch
-    from decode_arms import as_array
-
-    if not tensor.is_cuda or copied:
-        return as_array(tensor.contiguous())
-    result = tensor.to(f"cuda:{rank_of(buffer)}").contiguous()
-    torch.cuda.synchronize(result.device)
-    return result
 
 
 # -- one run ---------------------------------------------------------------------------------------
@@ -339,7 +270,7 @@ class Session:
         return medians
 
     def _add_row(self, name: str, ranks: int, times: dict[str, float]) -> None:
-        cells = [f"{1e3 * times[arm]:.3f}" if arm in times else "not measured" for arm in ARMS]
+        cells = [f"{1e3 * times[arm]:.3f}" if arm in times else NOT_MEASURED for arm in ARMS]
         if ranks == 1:
             for arm in SYMMETRIC:
                 cells[ARMS.index(arm)] = ""
@@ -369,62 +300,6 @@ class Session:
         return f"{self._machine}\n\n{table(head, self._rows)}"
 
 
-class Problem:
-    """The weights, caches and correct logits of a setting.
-
-    Attributes:
-        tensors: weights and caches, on the first GPU if there are GPUs.
-        bound: the relative error of PyTorch in bf16 on one device.
-    """
-
-    def __init__(self, name: str, folder: Path, device: str) -> None:
-        self.name, self.rope = name, folder / f"{name}.npz"
-        self.setting = setting = SETTINGS[name]
-        generator = np.random.default_rng(0)
-        tokens = generator.integers(0, setting.sizes.vocabulary, (CHECKED, setting.batch))
-        positions = np.linspace(self.first, setting.context - 1, CHECKED).astype(int)
-        self.pairs = list(zip(tokens, positions.tolist(), strict=True))
-        self.tensors, self._right, found = self._compute(device)
-        self.bound = self.error_of(found)
-        if device == "cuda":
-            import torch
-
-            torch.cuda.empty_cache()  # the models of :meth:`_compute`, which is at its end
-
-    def _compute(self, device: str) -> tuple[dict[str, Any], Any, Any]:
-        """Returns weights and caches, and the logits in fp32 and in bf16."""
-        import torch
-        from decode_arms import TorchArm as OneDevice
-        from torch_decoder import TorchDecoder, make_caches, make_weights
-
-        setting, tables = self.setting, np.load(self.rope)
-        rope = torch.from_numpy(tables["cos"]), torch.from_numpy(tables["sin"])
-        weights, caches = make_weights(setting.sizes, device), make_caches(setting, device)
-
-        def logits(dtype: torch.dtype) -> Any:
-            model = TorchDecoder(setting, weights, caches, rope, dtype)
-            arm = OneDevice(model, model)
-            return np.stack([arm.logits(*pair) for pair in self.pairs])
-
-        return {**weights, **caches}, logits(torch.float32), logits(torch.bfloat16)
-
-    @property
-    def first(self) -> int:
-        """Returns the position of the first step that is timed."""
-        return self.setting.context // 5
-
-    @property
-    def steps(self) -> int:
-        """Returns the number of steps that are timed."""
-        return self.setting.context - self.first
-
-    def error_of(self, logits: Any) -> float:
-        """Returns the relative error of logits."""
-        from protocol.comparison import error_of
-
-        return error_of(logits, self._right)
-
-
 class TorchArm:
     """An arm of PyTorch, in the processes of all ranks."""
 
@@ -439,27 +314,6 @@ class TorchArm:
         """Returns the mean seconds of a step."""
         problem = self._problem
         return self._ranks.time(self._name, problem.pairs[0][0], problem.first, problem.steps)
-
-
-class ArkArm:
-    """ark's kernel on all ranks."""
-
-    def __init__(self, ranks: ArkRanks, problem: Problem) -> None:
-        self._ranks, self._problem = ranks, problem
-
-    def logits(self) -> Any:
-        """Returns the logits of the problem's pairs."""
-        return np.stack([self._ranks.logits(*pair) for pair in self._problem.pairs])
-
-    def seconds_of_token(self) -> float:
-        """Returns the mean seconds of a step; raises RuntimeError if ranks have other tokens."""
-        problem, token = self._problem, self._problem.pairs[0][0]
-        few = self._ranks.seconds(token, problem.first)
-        many = self._ranks.seconds(token, problem.setting.context)
-        first, *others = self._ranks.tokens()
-        if any(not np.array_equal(first, other) for other in others):
-            raise RuntimeError("ranks have different tokens")
-        return (many - few) / problem.steps
 
 
 Arm = TorchArm | ArkArm

@@ -83,9 +83,10 @@ def make_bundle(
     that its functions access what the tables declare. Its bundle counts as not proven.
     """
     proven = options.verify and _has_tasks(module)
+    # Lowering joins the programs of the ranks.
+    shared = shares_device(module, machine, options.devices)
     with Progress("compiling") as progress:
         kept = lower(module, machine, backend, options, "target", progress)
-        shared = shares_device(module, machine, options.devices)
         parts = take_kernel(module, machine, replace(options, verify=proven), shared)
         progress.step("machine code")
         start = time.perf_counter()

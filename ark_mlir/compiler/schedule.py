@@ -49,8 +49,9 @@ def compile_schedule(
     module = load_module(source)
     machine = choose_target(module, target, chosen.devices)
     backend = backend_of(machine.backend)
+    # Lowering joins the programs of the ranks.
+    shared = shares_device(module, machine, chosen.devices)
     with Progress("compiling the schedule") as progress:
         lower(module, machine, backend, chosen, "kernel", progress)
-        shared = shares_device(module, machine, chosen.devices)
         parts = take_kernel(module, machine, chosen, shared)
         return Bundle.from_parts(*parts.finish(Code(_NO_CODE, machine.arch, ()), None))

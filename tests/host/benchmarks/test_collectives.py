@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
 
 import ark_mlir as ark
+from ark_mlir.bundle import read_bundle
 
 from .conftest import run_benchmark
 
@@ -43,6 +44,32 @@ def test_every_collective_is_checked_and_timed(bundles: Path, tmp_path: Path) ->
         float(row.split("|")[2])
     for op in ("all_reduce", "all_gather", "reduce_scatter"):
         assert f"{op}, 2 ranks" in text
+
+
+def test_ranks_on_one_device_are_timed(tmp_path: Path) -> None:
+    chosen = (*TINY, "--one-gpu", "--ops", "all_reduce")
+    done = benchmark("--compile", tmp_path, *chosen, "--target", "cpu:2", prelude=SHORT)
+    assert done.returncode == 0, done.stderr
+    done = benchmark("--bundles", tmp_path, *chosen, "--samples", 1, prelude=SHORT)
+    assert done.returncode == 0, done.stderr
+    assert "all_reduce, 2 ranks on one GPU" in done.stdout
+    (row,) = (line for line in done.stdout.splitlines() if line.startswith("| 2,048"))
+    _, *several, mine, ratio, aim = (cell.strip() for cell in row.strip("| ").split("|"))
+    assert several == ["not measured"] * 4
+    assert (float(mine), ratio, aim) == (pytest.approx(float(mine)), "", "2.0")
+
+
+def test_gpu_bundles_of_one_device_share_it(tmp_path: Path) -> None:
+    arguments = ("--compile", tmp_path, *TINY, "--one-gpu", "--ops", "all_gather")
+    done = benchmark(*arguments, prelude=SHORT)
+    assert done.returncode == 0, done.stderr
+    paths = sorted(tmp_path.glob("*.arkbin"))
+    assert [path.name for path in paths] == [
+        f"all_gather-2x1024-auto-{count}-one-gpu.arkbin" for count in (1, 3)
+    ]
+    for path in paths:
+        manifest = read_bundle(path).manifest
+        assert (manifest.ranks, manifest.shares_device, manifest.target.sms) == (2, True, 132)
 
 
 def test_wrong_results_have_no_times(bundles: Path) -> None:

@@ -27,6 +27,15 @@ def bundles(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 TINY = ("--settings", "tiny")
 QUICK = (*TINY, "--samples", 1)
+# Rank 1 gets the weights of rank 0.
+SPOIL = """
+import tensor_parallel_ark
+def spoilt(buffer, arrays, made=tensor_parallel_ark.rank_part):
+    class Other:
+        name, shape = buffer.name.replace("rank1", "rank0"), buffer.shape
+    return made(Other, arrays)
+tensor_parallel_ark.rank_part = spoilt
+"""
 
 
 def cells(text: str) -> dict[int, list[str]]:
@@ -64,18 +73,75 @@ def test_more_ranks_than_gpus_are_not_measured(bundles: Path) -> None:
 
 def test_wrong_results_have_no_times(bundles: Path) -> None:
     """Rank 1 gets the weights of rank 0."""
-    spoil = """
-def spoilt(buffer, arrays, made=tensor_parallel.rank_part):
-    class Other:
-        name, shape = buffer.name.replace("rank1", "rank0"), buffer.shape
-    return made(Other, arrays)
-tensor_parallel.rank_part = spoilt
-"""
-    done = benchmark("--bundles", bundles, "--ranks", "2", *QUICK, prelude=spoil)
+    done = benchmark("--bundles", bundles, "--ranks", "2", *QUICK, prelude=SPOIL)
     assert done.returncode == 1
     assert "tiny, ranks 2, ark: WRONG: relative error" in done.stderr
     assert cells(done.stdout)[2][3] == "not measured"
     assert float(cells(done.stdout)[2][0]) > 0
+
+
+@pytest.fixture(scope="module")
+def shared_bundles(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("shared")
+    done = benchmark("--compile", folder, "--one-gpu", "--ranks", "1,2", *TINY, "--target", "cpu:2")
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_ranks_on_one_device_have_the_tokens_of_one_rank(
+    shared_bundles: Path, tmp_path: Path
+) -> None:
+    output = tmp_path / "t.md"
+    arguments = ("--bundles", shared_bundles, "--one-gpu", "--ranks", "2", *QUICK)
+    done = benchmark(*arguments, "--output", output)
+    assert done.returncode == 0, done.stderr
+    table = cells(output.read_text(encoding="utf-8"))
+    one, two = table[1], table[2]
+    assert one[1:4] == ["", "", ""]
+    assert float(two[1]) == pytest.approx(float(two[0]) / float(one[0]), rel=0.05)
+    assert two[2] == "1.15"
+    equal, _, made = two[3].partition(" of ")
+    assert int(made) == 4 * 39
+    assert 0 < int(equal) <= int(made)
+    assert two[5:] == ["not measured"] * 4  # the columns of several GPUs
+
+
+def test_wrong_ranks_on_one_device_have_no_times(shared_bundles: Path) -> None:
+    done = benchmark(
+        "--bundles", shared_bundles, "--one-gpu", "--ranks", "2", *QUICK, prelude=SPOIL
+    )
+    assert done.returncode == 1
+    assert "tiny, ranks 2: WRONG: relative error" in done.stderr
+    assert cells(done.stdout)[2][:2] == ["not measured"] * 2
+    assert float(cells(done.stdout)[1][0]) > 0
+
+
+def test_other_tokens_need_equal_logits(shared_bundles: Path) -> None:
+    """The logits of the last position pass, and those of the first step that differs do not."""
+    spoil = """
+import tensor_parallel_ark
+def generate(self, token, position, steps, made=tensor_parallel_ark.ArkRanks.generate):
+    tokens, logits = made(self, token, position, steps)
+    return (tokens, logits) if len(self.tokens()) == 1 else (tokens + 1, logits + 1)
+tensor_parallel_ark.ArkRanks.generate = generate
+"""
+    done = benchmark(
+        "--bundles", shared_bundles, "--one-gpu", "--ranks", "2", *QUICK, prelude=spoil
+    )
+    assert done.returncode == 1
+    assert "WRONG: step 0 has another token than one rank" in done.stderr
+    assert cells(done.stdout)[2][0] == "not measured"
+
+
+def test_a_missing_bundle_of_ranks_on_one_device_is_named(
+    shared_bundles: Path, tmp_path: Path
+) -> None:
+    for name in ("tiny.npz", "tiny-1-ranks.arkbin"):
+        (tmp_path / name).write_bytes((shared_bundles / name).read_bytes())
+    done = benchmark("--bundles", tmp_path, "--one-gpu", "--ranks", "2", *QUICK)
+    assert done.returncode == 1
+    assert "tiny-2-ranks-one-gpu.arkbin" in done.stderr
+    assert float(cells(done.stdout)[1][0]) > 0
 
 
 def test_a_missing_bundle_is_named(bundles: Path, tmp_path: Path) -> None:
