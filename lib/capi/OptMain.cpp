@@ -5,6 +5,7 @@
 #include "lib/capi/GuardedRun.h"
 #include "lib/registration/RegisterAll.h"
 
+#include "mlir/Bytecode/BytecodeReader.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/InitAllDialects.h"
@@ -15,6 +16,7 @@
 #include "mlir/Target/LLVMIR/Dialect/All.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Process.h"
 #include "llvm/Support/ToolOutputFile.h"
@@ -23,6 +25,24 @@
 #include <tuple>
 
 using namespace mlir;
+
+/// The number of bytes at the start of a file that tell whether it is text.
+static constexpr size_t kCheckedBytes = 4096;
+
+/// Returns the reason why a file cannot be MLIR, or an empty string. The parser
+/// would quote a binary file in its error.
+static std::string describeBinary(StringRef input, StringRef content) {
+  if (content.starts_with("ARKBIN"))
+    return llvm::formatv("{0} is a bundle, and ark-opt reads MLIR; 'ark info "
+                         "{0}' prints the content of a bundle",
+                         input);
+  if (content.take_front(kCheckedBytes).contains('\0') &&
+      !isBytecode(llvm::MemoryBufferRef(content, input)))
+    return llvm::formatv("{0} is a binary file, and ark-opt reads MLIR as text "
+                         "or bytecode",
+                         input);
+  return "";
+}
 
 /// Runs MLIR's main function after its options are parsed, and tells the guard
 /// which step follows.
@@ -36,6 +56,11 @@ static LogicalResult runGuardedOpt(StringRef input, StringRef output,
   std::unique_ptr<llvm::MemoryBuffer> buffer = openInputFile(input, &error);
   if (!buffer) {
     llvm::errs() << error << "\n";
+    return failure();
+  }
+  if (std::string reason = describeBinary(input, buffer->getBuffer());
+      !reason.empty()) {
+    llvm::errs() << "ark-opt: error: " << reason << "\n";
     return failure();
   }
   std::unique_ptr<llvm::ToolOutputFile> file = openOutputFile(output, &error);
