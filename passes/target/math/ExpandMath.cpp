@@ -3,8 +3,9 @@
 // LLVM's loop vectoriser has no vector form of these functions of the maths
 // library. Straight-line arithmetic without branches vectorises with the
 // enclosing loop. The formulas below are minimax polynomials after an argument
-// reduction. All of them are accurate to two units in the last place, follow
-// IEEE 754 for zeros, infinities and NaN, and preserve subnormals.
+// reduction. All of them are accurate to two units in the last place (tanh to
+// three if the division is approximate), follow IEEE 754 for zeros, infinities
+// and NaN, and preserve subnormals.
 //
 //===----------------------------------------------------------------------===//
 
