@@ -19,6 +19,10 @@ from ark_mlir.compiler.stages import run_stage
 
 CHAR_GPT = {"vocab_size": 256, "n_embd": 128, "n_layer": 4, "n_head": 4, "n_positions": 128}
 GPT2_SMALL = {"vocab_size": 50257, "n_embd": 768, "n_layer": 12, "n_head": 12, "n_positions": 1024}
+BERT = {
+    "model_type": "bert", "vocab_size": 1000, "hidden_size": 128, "num_hidden_layers": 6,
+    "num_attention_heads": 4, "intermediate_size": 512, "max_position_embeddings": 64,
+}  # fmt: skip
 TINY = {"vocab_size": 256, "n_embd": 32, "n_layer": 2, "n_head": 2, "n_positions": 32}
 
 
@@ -33,6 +37,13 @@ def char_gpt(checkpoint: bool) -> ark.Program:
 
 def gpt2_small(checkpoint: bool) -> ark.Program:
     return gpt(GPT2_SMALL, batch=4, length=1024, checkpoint=checkpoint).program
+
+
+def encoder(checkpoint: bool) -> ark.Program:
+    train = {"batch": 16, "length": 64, "checkpoint": checkpoint}
+    entries = {"model": BERT, "data": {"pairs": ["-"]}, "train": train}
+    config = ark.training.TrainingConfig.parse(entries)
+    return ark.training.build_step(config, corpus=100).program
 
 
 def tiled(program: ark.Program, target: str = "cpu:2") -> ir.Operation:
@@ -64,7 +75,7 @@ def least_arena(make: Callable[[], object]) -> int:
 
 
 @pytest.mark.parametrize("checkpoint", [False, True], ids=["stored", "recomputed"])
-@pytest.mark.parametrize("build", [char_gpt, gpt2_small])
+@pytest.mark.parametrize("build", [char_gpt, gpt2_small, encoder])
 def test_the_arena_of_a_training_step_is_near_the_live_set(
     build: Callable[[bool], ark.Program], checkpoint: bool
 ) -> None:
