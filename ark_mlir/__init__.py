@@ -66,8 +66,8 @@ __version__ = "0.1.0"
 
 _ERRORS = (
     "ArkError", "BundleError", "BusyError", "CompileError", "DataRangeError", "DeviceError",
-    "HangError", "InvalidUsageError", "RankFailedError", "UnprovenWarning", "UnsupportedError",
-    "VerificationError",
+    "HangError", "InvalidUsageError", "MemoryLimitError", "RankFailedError", "UnprovenWarning",
+    "UnsupportedError", "VerificationError",
 )  # fmt: skip
 _DTYPES = (
     "DType", "bf16", "fp16", "fp32", "fp8_e4m3", "fp8_e5m2", "int32", "int64", "int8", "uint32",

@@ -20,6 +20,7 @@ __all__ = [
     "DeviceError",
     "HangError",
     "InvalidUsageError",
+    "MemoryLimitError",
     "RankFailedError",
     "UnprovenWarning",
     "UnsupportedError",
@@ -70,6 +71,11 @@ class UnsupportedError(ArkError):
 
 class CompileError(ArkError):
     """The compiler failed on a valid program, or MLIR text does not parse or verify."""
+
+
+class MemoryLimitError(CompileError):
+    """The intermediates of a program do not fit into the limit of the option `memory`. The notes
+    name the largest intermediates that are live at the same time."""
 
 
 class VerificationError(CompileError):

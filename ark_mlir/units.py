@@ -6,11 +6,13 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 
-__all__ = ["counted", "duration", "listed", "size"]
+__all__ = ["counted", "duration", "listed", "parse_size", "size"]
 
+_SIZE = re.compile(r"(\d{1,18}(?:\.\d{1,9})?)\s*([KMGT]i)?B", re.ASCII)
 # A list of at most this number of names is printed as it is, and a longer one in short.
 _NAMES = 8
 
@@ -30,6 +32,19 @@ def size(number: float) -> str:
             return f"{number:.0f} {unit}" if unit == "B" else f"{number:.4g} {unit}"
         number /= 1024
     return f"{number:.4g} TiB"
+
+
+def parse_size(text: str) -> int | None:
+    """Returns the bytes of a size with a unit of :func:`size`; None if the text is no such size.
+
+    >>> parse_size("1.5 KiB"), parse_size("8GiB"), parse_size("8GB")
+    (1536, 8589934592, None)
+    """
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
+        return None
+    powers = ("", "Ki", "Mi", "Gi", "Ti")
+    return int(float(match[1]) * 1024 ** powers.index(match[2] or ""))
 
 
 def duration(ns: float) -> str:

@@ -1,4 +1,4 @@
-"""``ark train``: trains a decoder on text."""
+"""``ark train``: trains a decoder on text, or an encoder on pairs of sentences."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def add(commands: Commands) -> None:
     parser = add_command(
         commands,
         "train",
-        "train a decoder on text, with many steps in one launch",
+        "train a decoder on text or an encoder on pairs, with many steps in one launch",
         "ark train gpt.toml -o trained --plot loss.html; ark generate trained --prompt-ids 72,105",
         run,
     )

@@ -66,6 +66,7 @@ def compile(
             several ranks do not fit together.
         UnsupportedError: this version cannot compile for the target, or a tool is missing.
         VerificationError: the proof of the schedule failed.
+        MemoryLimitError: the intermediates exceed the option `memory`.
         CompileError: the MLIR does not parse, or the compiler failed.
         RankFailedError: another rank failed.
 

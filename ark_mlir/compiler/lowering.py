@@ -94,6 +94,10 @@ def lower(
     first = names[names.index(reached) + 1 :][:1] if reached in names else names[:1]
     to_run = stages_between(first[0], last) if first else ()
     _check_scheduler(module, machine, options, to_run)
+    if options.memory is not None and "memory" in names[: names.index(reached or names[0]) + 1]:
+        raise InvalidUsageError(
+            "memory: the module has an arena already", location=describe(module.location)
+        )
     kept: str | None = None
     if reached is not None and options.verify:
         prove(module, reached)  # bodies and schedules that were written by hand need a proof, too
@@ -153,6 +157,8 @@ def _stage_options(
         result["collectives"] = options.collectives
     if stage == "memory" and options.packets:
         result["packets"] = "true"
+    if stage == "memory" and options.memory is not None:
+        result["memory"] = str(options.memory)
     if stage == "scheduling" and (scheduler := _scheduler(options)) is not None:
         result["scheduler"] = scheduler
     if stage == "synchronization" and not options.verify:

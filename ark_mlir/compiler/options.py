@@ -11,6 +11,7 @@ from ..devices import check_devices
 from ..errors import InvalidUsageError
 from ..tuning.costs import Costs
 from ..typing import Collectives, Cpu, Path, Scheduler
+from ..units import parse_size
 
 
 class CompileKeywords(TypedDict, total=False):
@@ -26,6 +27,7 @@ class CompileKeywords(TypedDict, total=False):
     collectives: Collectives | None
     tile: Mapping[str, Sequence[int]]
     packets: bool
+    memory: int | str | None
     trace: bool
     verify: bool
     dump_dir: Path | None
@@ -54,6 +56,10 @@ class CompileOptions:
             ``{"fc1": (32, 64), "matmul": (64, 64)}``. The name of a group takes precedence.
         packets: cuda only: pass small activations as words tagged with the epoch, which consumers
             poll, instead of semaphores.
+        memory: bytes that the arena of a rank may have, as a number or as a text such as
+            ``"8GiB"``. If the arena would be larger, the compiler orders tasks so that they reuse
+            more bytes: the kernel may then take longer. The arena has all intermediates, and no
+            parameters, states, inputs and outputs. None sets no limit.
         trace: compile a kernel that can record a trace of its tasks.
         verify: prove the schedule, and the tables that are generated from it. Without the proof, a
             wrong schedule shows only as a hang or wrong results: compilation and loading warn, and
@@ -88,6 +94,7 @@ class CompileOptions:
     collectives: Collectives | None = None
     tile: Mapping[str, Sequence[int]] = field(default_factory=dict[str, "Sequence[int]"])
     packets: bool = True
+    memory: int | str | None = None
     trace: bool = False
     verify: bool = True
     # A field that does not change the bundle is not part of the cache's key.
@@ -122,6 +129,7 @@ class CompileOptions:
         if self.devices is not None:
             object.__setattr__(self, "devices", check_devices(self.devices))
         object.__setattr__(self, "tile", _tiles(self.tile))
+        object.__setattr__(self, "memory", _bytes(self.memory))
 
     @property
     def costs(self) -> Costs | None:
@@ -151,6 +159,16 @@ class CompileOptions:
 
 def _invalid(name: str, value: object, expected: str) -> InvalidUsageError:
     return InvalidUsageError(f"option {name}={value!r}: expected {expected}")
+
+
+def _bytes(memory: object) -> int | None:
+    """Returns the number of bytes of the option `memory`."""
+    count = parse_size(memory) if isinstance(memory, str) else memory
+    if count is None and memory is None:
+        return None
+    if isinstance(count, bool) or not isinstance(count, int) or not 0 < count < 2**63:
+        raise _invalid("memory", memory, 'a positive number of bytes, or a text such as "8GiB"')
+    return count
 
 
 def _tiles(tile: object) -> dict[str, tuple[int, ...]]:

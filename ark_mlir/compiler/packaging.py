@@ -166,6 +166,8 @@ def _options(options: CompileOptions, shares_device: bool) -> dict[str, Any]:
         result["collectives"] = options.collectives
     if not options.packets:
         result["packets"] = False
+    if options.memory is not None:
+        result["memory"] = options.memory
     if shares_device:
         result["shares_device"] = True
     return result

@@ -7,13 +7,21 @@ import re
 from collections.abc import Mapping, Sequence
 
 from .. import ir
-from ..errors import ArkError, CompileError, InvalidUsageError, VerificationError
+from ..errors import (
+    ArkError,
+    CompileError,
+    InvalidUsageError,
+    MemoryLimitError,
+    VerificationError,
+)
 from ..mlir.diagnostics import to_error
 from ..passmanager import PassManager
 
 _BEGIN = re.compile(r"ark-begin-stage\{stage=(\w+)\}")
 # Failures of this stage are VerificationErrors: the schedule is wrong, not the compiler.
 _PROVEN = "synchronization"
+# The message of ark-plan-arena if no plan keeps the limit.
+_EXCESS = re.compile(r"needs an arena of \d+ bytes, which exceeds the memory limit")
 _PROOFS = {
     "memory": "ark.program(ark-verify-tasks)",
     "scheduling": "ark.program(ark-verify-tasks,ark-verify-scheduling)",
@@ -78,7 +86,8 @@ def run_stage(module: ir.Operation, stage: str, options: Mapping[str, str]) -> N
 
     Raises:
         VerificationError: the proof of the schedule failed.
-        CompileError: the stage failed. Both errors name a location in the program.
+        MemoryLimitError: the arena exceeds the option `memory`.
+        CompileError: the stage failed. All errors name a location in the program.
     """
     words = [f"{name}={quoted(value)}" for name, value in options.items()]
     words += [f"from={stage}", f"to={stage}"]
@@ -110,7 +119,10 @@ def _run(module: ir.Operation, pipeline: str, stage: str, kind: type[ArkError]) 
             manager = PassManager.parse(f"builtin.module({pipeline})")
             manager.run(module)  # pyright: ignore[reportUnknownMemberType]
         except ir.MLIRError as error:
-            raise to_error(kind, error, location=f"stage {stage}") from None
+            found = to_error(kind, error, location=f"stage {stage}")
+            if _EXCESS.search(found.message):
+                found = to_error(MemoryLimitError, error, location=f"stage {stage}")
+            raise found from None
         except ValueError as error:
             raise InvalidUsageError(f"stage {stage}: {error}") from None
 

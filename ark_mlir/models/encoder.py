@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, get_args
@@ -23,7 +24,15 @@ from .weights import assign, check_layers, read_weights
 if TYPE_CHECKING:
     from ..typing import DTypeLike, Path
 
-__all__ = ["EncoderConfig", "build", "load"]
+__all__ = [
+    "EncoderConfig",
+    "EncoderGraph",
+    "build",
+    "find_spellings",
+    "load",
+    "normalized",
+    "pooled",
+]
 
 _WITH_POOLER = ("bert", "roberta")
 
@@ -48,27 +57,35 @@ def build(
         ids = ark.input("ids", (batch, length), int32)
         mask = ark.input("mask", (batch, length), bool_)
         types = ark.input("types", (batch, length), int32) if config.types else None
-        graph = _Graph(config, batch, length, element)
-        hidden = graph.embeddings(ids, types)
-        keys = ark.reshape(mask, (batch, 1, 1, length), name="mask")
-        for layer in range(config.layers):
-            hidden = graph.layer(hidden, keys, layer)
-        if config.names.final_norm is not None:
-            hidden = graph.norm(hidden, config.names.final_norm)
-        hidden = ark.reshape(hidden, (batch, length, config.hidden), name="hidden")
-        pooled = graph.pooler(hidden) if pooling == "pooler" else _pooled(hidden, mask, pooling)
-        ark.output("embedding", _normalized(pooled) if normalize else pooled)
+        graph = EncoderGraph(config, batch, length, element)
+        hidden = graph.hidden(ids, mask, types)
+        vector = graph.pooler(hidden) if pooling == "pooler" else pooled(hidden, mask, pooling)
+        ark.output("embedding", normalized(vector) if normalize else vector)
     return program
 
 
 @dataclass(frozen=True)
-class _Graph:
+class EncoderGraph:
     """Builds the parts of the encoder; hidden states are ``[batch * length, hidden]``."""
 
     config: EncoderConfig
     batch: int
     length: int
     dtype: DType
+
+    def hidden(self, ids: Tensor, mask: Tensor, types: Tensor | None) -> Tensor:
+        """Returns the vectors of all tokens, ``[batch, length, hidden]``; arguments as inputs."""
+        hidden = self.embeddings(ids, types)
+        keys = ark.reshape(mask, (self.batch, 1, 1, self.length), name="mask")
+        for layer in range(self.config.layers):
+            hidden = self.layer(hidden, keys, layer)
+        if self.config.names.final_norm is not None:
+            hidden = self.norm(hidden, self.config.names.final_norm)
+        return ark.reshape(hidden, (self.batch, self.length, self.config.hidden), name="hidden")
+
+    def branch(self, x: Tensor, number: int) -> Tensor:
+        """Returns the output of attention or MLP of a layer; training drops elements of it."""
+        return x
 
     @cached_property
     def near(self) -> Tensor:
@@ -181,14 +198,20 @@ class _Graph:
         if self.config.pre_norm:
             # The norm of the embeddings is that of the first layer's input.
             inner = self.norm(x, f"{layer}.{names.attention_norm}") if number else x
-            x = x + self.attention(inner, mask, number, layer)
-            return x + self.mlp(self.norm(x, f"{layer}.{names.mlp_norm}"), layer)
-        attended = x + self.attention(x, mask, number, layer)
+            x = x + self.branch(self.attention(inner, mask, number, layer), 2 * number)
+            inner = self.norm(x, f"{layer}.{names.mlp_norm}")
+            return x + self.branch(self.mlp(inner, layer), 2 * number + 1)
+        attended = x + self.branch(self.attention(x, mask, number, layer), 2 * number)
         x = self.norm(attended, f"{layer}.{names.attention_norm}")
-        return self.norm(x + self.mlp(x, layer), f"{layer}.{names.mlp_norm}")
+        mixed = x + self.branch(self.mlp(x, layer), 2 * number + 1)
+        return self.norm(mixed, f"{layer}.{names.mlp_norm}")
 
 
-def _pooled(hidden: Tensor, mask: Tensor, pooling: str) -> Tensor:
+def pooled(hidden: Tensor, mask: Tensor, pooling: str) -> Tensor:
+    """Returns the vectors of prompts, fp32: ``mean`` or ``cls`` of ``[batch, length, hidden]``.
+
+    With pooling ``none``, the vectors of all tokens. `mask` is bool ``[batch, length]``.
+    """
     # The rest is fp32: the norm of 16-bit values could overflow or lose precision.
     if pooling == "none":
         return ark.cast(hidden, fp32, name="pooling")
@@ -201,9 +224,23 @@ def _pooled(hidden: Tensor, mask: Tensor, pooling: str) -> Tensor:
     return ark.div(total, ark.maximum(count, 1.0), name="pooling.mean")
 
 
-def _normalized(x: Tensor) -> Tensor:
+def normalized(x: Tensor) -> Tensor:
+    """Returns vectors ``[..., hidden]`` with length one."""
     norm = ark.sqrt(ark.reduce_sum(x * x, -1, name="norm.sum"), name="norm")
     return ark.div(x, ark.maximum(norm, 1e-12), name="normalize")
+
+
+def find_spellings(config: EncoderConfig) -> Callable[[str], list[str]]:
+    """Returns a function that returns the names of a parameter in a plain encoder, in a model with
+    a head, and in old checkpoints."""
+
+    def spellings(name: str) -> list[str]:
+        old = name.replace("LayerNorm.weight", "LayerNorm.gamma").replace(
+            "LayerNorm.bias", "LayerNorm.beta"
+        )
+        return [prefix + each for each in (name, old) for prefix in ("", *config.names.prefixes)]
+
+    return spellings
 
 
 def load(
@@ -252,16 +289,7 @@ def load(
     if as_count(length, "length") > sizes.most_tokens:
         raise config.error(f"length {length} exceeds the model's {sizes.most_tokens} positions")
     program = build(sizes, as_count(batch, "batch"), length, dtype, pooling, bool(normalize))
-
-    def spellings(name: str) -> list[str]:
-        """Returns the names of a parameter in a plain encoder, in a model with a head, and in
-        old checkpoints."""
-        old = name.replace("LayerNorm.weight", "LayerNorm.gamma").replace(
-            "LayerNorm.bias", "LayerNorm.beta"
-        )
-        return [prefix + each for each in (name, old) for prefix in ("", *names.prefixes)]
-
-    parameters = assign(program.parameters, weights, os.fspath(folder), spellings)
+    parameters = assign(program.parameters, weights, os.fspath(folder), find_spellings(sizes))
     arguments = EmbeddingSizes(
         sizes.vocabulary,
         max(1, sizes.types),

@@ -21,6 +21,7 @@ from .config import TrainingConfig, read_config
 from .corpus import TokenBatches, read_bytes
 from .curve import write_curve
 from .decoder import TrainableDecoder, initial_weights
+from .encoder import TrainableEncoder
 from .loop import Loop
 from .queue import Queue
 from .recipe import Recipe, build_step, train
@@ -30,6 +31,7 @@ from .trainer import Batch, Trainer
 
 __all__ = [
     "Batch", "Loop", "MakeOptimizer", "Queue", "Recipe", "TokenBatches", "TorchBatch",
-    "TorchTrainer", "TrainableDecoder", "Trainer", "TrainingConfig", "build_step", "from_torch",
-    "initial_weights", "read_bytes", "read_config", "train", "write_curve",
+    "TorchTrainer", "TrainableDecoder", "TrainableEncoder", "Trainer", "TrainingConfig",
+    "build_step", "from_torch", "initial_weights", "read_bytes", "read_config", "train",
+    "write_curve",
 ]  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..errors import InvalidUsageError
 from ..paths import as_path
 
-__all__ = ["TokenBatches", "read_bytes"]
+__all__ = ["TokenBatches", "read_bytes", "read_tokens"]
 
 
 def read_bytes(paths: Sequence[str | os.PathLike[str]]) -> NDArray[np.int32]:
@@ -29,6 +29,35 @@ def read_bytes(paths: Sequence[str | os.PathLike[str]]) -> NDArray[np.int32]:
         >>> ark.training.read_bytes(["corpus.txt"])
         array([97, 98, 99], dtype=int32)
     """
+    joined = b"".join(_read_files(paths))
+    if not joined:
+        raise InvalidUsageError("paths names no file with text; pass files that are not empty")
+    return np.frombuffer(joined, np.uint8).astype(np.int32)
+
+
+def read_tokens(
+    paths: Sequence[str | os.PathLike[str]], encode: Callable[[str], list[int]]
+) -> NDArray[np.int32]:
+    """Returns the tokens of files of text in UTF-8, one after the other.
+
+    Args:
+        paths: the files.
+        encode: returns the tokens of a text.
+
+    Raises InvalidUsageError if a file cannot be read or is not UTF-8, or no file has tokens.
+    """
+    tokens: list[int] = []
+    for path, data in zip(paths, _read_files(paths), strict=True):
+        try:
+            tokens += encode(data.decode())
+        except UnicodeDecodeError:
+            raise InvalidUsageError("is not UTF-8", location=str(path)) from None
+    if not tokens:
+        raise InvalidUsageError("paths names no file with text; pass files that are not empty")
+    return np.array(tokens, np.int32)
+
+
+def _read_files(paths: Sequence[str | os.PathLike[str]]) -> list[bytes]:
     if isinstance(paths, str | os.PathLike):
         raise InvalidUsageError(f"paths must be a list of paths, not {paths!r}")
     parts: list[bytes] = []
@@ -40,10 +69,7 @@ def read_bytes(paths: Sequence[str | os.PathLike[str]]) -> NDArray[np.int32]:
             raise InvalidUsageError(
                 f"cannot be read: {error.strerror}", location=str(file)
             ) from None
-    joined = b"".join(parts)
-    if not joined:
-        raise InvalidUsageError("paths names no file with text; pass files that are not empty")
-    return np.frombuffer(joined, np.uint8).astype(np.int32)
+    return parts
 
 
 class TokenBatches:

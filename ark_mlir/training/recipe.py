@@ -1,4 +1,4 @@
-"""``ark train``: trains a decoder from a configuration, and writes it to a model folder."""
+"""``ark train``: trains a model from a configuration, and writes it to a model folder."""
 
 from __future__ import annotations
 
@@ -14,15 +14,21 @@ from .. import frontend as ark
 from .. import optim
 from ..dtypes import bf16, fp16, int32
 from ..errors import InvalidUsageError
-from ..frontend import Argument, Program, Tensor
+from ..frontend import Argument, Module, Program, Tensor
+from ..models.decoder_config import DecoderConfig
+from ..models.encoder import EncoderConfig
 from ..models.expert_weights import unstack_experts
 from ..paths import as_path, replacing
 from ..runtime.arrays.safetensors import read_safetensors, write_safetensors
+from ..text import Tokenizer
 from .config import TrainingConfig
-from .corpus import TokenBatches, read_bytes
+from .corpus import TokenBatches, read_bytes, read_tokens
 from .decoder import TrainableDecoder, initial_weights
+from .encoder import TrainableEncoder, pair_loss
+from .folder import copy_text_files, folder_weights
 from .loop import Loop
-from .trainer import Trainer
+from .pairs import PairBatches, read_pairs, tokenize_pairs
+from .trainer import Batch, Trainer
 
 __all__ = ["Recipe", "build_step", "train"]
 
@@ -39,7 +45,8 @@ class Recipe:
         program: the program of one step.
         loop: its loop.
         weights: the model's weights, which are states.
-        constants: parameters of the model that are not trained; their values are zeros.
+        constants: parameters of the model that are not trained; their values are zeros, or those
+            of the model folder.
 
     Example:
         >>> [field for field in ark.training.Recipe.__dataclass_fields__]
@@ -53,15 +60,20 @@ class Recipe:
 
 
 def build_step(config: TrainingConfig, corpus: int) -> Recipe:
-    """Builds the program of one training step of a decoder.
+    """Builds the program of one training step.
 
     Args:
         config: the configuration.
-        corpus: the number of tokens of the parameter ``corpus``, from which a step takes sequences
-            at the input ``starts`` int32 ``[batch]``.
+        corpus: for a decoder, the number of tokens of the parameter ``corpus``, from which a step
+            takes sequences at the input ``starts`` int32 ``[batch]``. For an encoder, the number of
+            pairs of the parameters ``ids`` int32 ``[2 * corpus, length]`` and ``lengths`` int32
+            ``[2 * corpus]``, from which a step takes those of the input ``pairs`` int32
+            ``[batch]``; the second sentences follow all first ones.
 
-    The tokens are in [0, 256). The loss is the mean cross-entropy of the next token; for a decoder
-    with experts, the auxiliary loss of the routers is added to it, times ``config.router_loss``.
+    The loss of a decoder is the mean cross-entropy of the next token; for a decoder with experts,
+    the auxiliary loss of the routers is added to it, times ``config.router_loss``. The loss of an
+    encoder is the mean cross-entropy of the choice of each first sentence among all second
+    sentences of the batch, by 20 times the cosine of their vectors.
 
     Raises InvalidUsageError if an op rejects the sizes of the configuration.
 
@@ -75,22 +87,53 @@ def build_step(config: TrainingConfig, corpus: int) -> Recipe:
         ['starts']
     """
     with ark.Program("train") as program:
-        tokens = ark.parameter("corpus", (corpus,), int32)
         loop = Loop(steps=_LAUNCH)
-        starts = loop.input("starts", (config.batch,), int32)
-        positions = ark.reshape(starts, (config.batch, 1)) + ark.arange(config.length + 1)
-        rows = ark.gather(tokens, positions, 0)
-        model = TrainableDecoder(
-            config.model, config.dtype, dropout=config.dropout, checkpoint=config.checkpoint
-        )
-        states = ark.trainable(model, masters=True)
-        logits = model(rows[:, :-1], loop.step)
-        loss = ark.cross_entropy(logits, rows[:, 1:])
-        if model.router_loss is not None and config.router_loss:
-            loss = loss + config.router_loss * model.router_loss
+        if isinstance(config.model, EncoderConfig):
+            model, states, loss = _encoder_loss(config, config.model, loop, corpus)
+            constants: dict[str, Argument] = {}
+        else:
+            model, states, loss = _decoder_loss(config, config.model, loop, corpus)
+            constants = model.constants
         _update(config, loop, states, loss)
         weights = dict(model.named_parameters())
-    return Recipe(program, loop, weights, model.constants)
+    return Recipe(program, loop, weights, constants)
+
+
+def _decoder_loss(
+    config: TrainingConfig, sizes: DecoderConfig, loop: Loop, corpus: int
+) -> tuple[TrainableDecoder, list[Tensor], Tensor]:
+    """Returns the decoder, its weights as states, and the loss of one step."""
+    tokens = ark.parameter("corpus", (corpus,), int32)
+    starts = loop.input("starts", (config.batch,), int32)
+    positions = ark.reshape(starts, (config.batch, 1)) + ark.arange(config.length + 1)
+    rows = ark.gather(tokens, positions, 0)
+    model = TrainableDecoder(
+        sizes, config.dtype, dropout=config.dropout, checkpoint=config.checkpoint
+    )
+    states = ark.trainable(model, masters=True)
+    logits = model(rows[:, :-1], loop.step)
+    loss = ark.cross_entropy(logits, rows[:, 1:])
+    if model.router_loss is not None and config.router_loss:
+        loss = loss + config.router_loss * model.router_loss
+    return model, states, loss
+
+
+def _encoder_loss(
+    config: TrainingConfig, sizes: EncoderConfig, loop: Loop, corpus: int
+) -> tuple[Module, list[Tensor], Tensor]:
+    """Returns the encoder, its weights as states, and the loss of one step."""
+    tokens = ark.parameter("ids", (2 * corpus, config.length), int32)
+    lengths = ark.parameter("lengths", (2 * corpus,), int32)
+    chosen = loop.input("pairs", (config.batch,), int32)
+    rows = ark.concat([chosen, chosen + corpus], 0)
+    counts = ark.reshape(ark.gather(lengths, rows, 0), (2 * config.batch, 1))
+    mask = ark.less(ark.arange(config.length), counts)
+    model = TrainableEncoder(
+        sizes, config.dtype, config.pooling, dropout=config.dropout, checkpoint=config.checkpoint
+    )
+    states = ark.trainable(model, masters=True)
+    vectors = model(ark.gather(tokens, rows, 0), mask, None, loop.step)
+    return model, states, pair_loss(vectors)
 
 
 def _update(config: TrainingConfig, loop: Loop, states: list[Tensor], loss: Tensor) -> None:
@@ -141,7 +184,7 @@ def train(
     explain: bool = False,
     plot: str | os.PathLike[str] | None = None,
 ) -> NDArray[np.float32]:
-    """Trains a decoder and writes it to a folder that ``ark generate`` and ``ark.models`` read.
+    """Trains a model and writes it to a folder that ``ark.models`` reads.
 
     Returns the losses of the steps of this call. The folder gets ``config.json``,
     ``model.safetensors`` and ``training/states.safetensors``, the states of the training.
@@ -181,31 +224,29 @@ def train(
         )
     if resume and not states.exists():
         raise InvalidUsageError(f"has no {_STATES} to resume from", location=str(root))
-    tokens = read_bytes(config.text)
-    batches = TokenBatches(len(tokens), config.batch, config.length, config.seed)
+    data = _read_data(config)
     done = _steps_done(states) if resume else 0
     if done >= config.steps:
         raise InvalidUsageError(
             f"all {config.steps} steps are done; pass a larger number of steps to continue",
             location=str(root),
         )
-    recipe = build_step(config, len(tokens))
+    recipe = build_step(config, data.count)
+    first = _first_weights(config, recipe)
     states.parent.mkdir(parents=True, exist_ok=True)
-    # Gemma adds one to the weights of norms.
-    norm = 0.0 if config.model.norm == "rms_plus_one" else 1.0
-    first = initial_weights(recipe.weights, config.model.layers, config.seed, norm=norm)
-    first |= _zeros(recipe.constants)
     trainer = Trainer(
         recipe.program,
         recipe.loop,
-        batches,
+        data.batches,
         target=config.target,
-        bind={**first, "corpus": tokens},
+        bind={**first, **data.arrays},
         save=states,
         save_every=config.save_every,
-        tokens=config.batch * config.length,
+        tokens=data.tokens,
         explain=explain,
+        memory=config.memory,
     )
+    constants = {name: first[name] for name in recipe.constants}
     with trainer:
         if resume:
             trainer.load(states)
@@ -213,17 +254,72 @@ def train(
             losses = trainer.run(config.steps - done)
         except KeyboardInterrupt:
             if trainer.failed is None:
-                _write_model(config, recipe, trainer, root)
+                _write_model(config, recipe, constants, trainer, root)
             raise
         finally:
             if plot is not None and trainer.losses:
                 trainer.plot(plot)
-        _write_model(config, recipe, trainer, root)
+        _write_model(config, recipe, constants, trainer, root)
         return losses
 
 
-def _zeros(arguments: dict[str, Argument]) -> dict[str, NDArray[np.float32]]:
-    return {name: np.zeros(each.shape, np.float32) for name, each in arguments.items()}
+@dataclass(frozen=True)
+class _Data:
+    """The data of a training: the arrays to bind, the number of tokens or pairs in them, the
+    batches, and the number of tokens of a step."""
+
+    arrays: dict[str, NDArray[np.int32]]
+    count: int
+    batches: Batch
+    tokens: int
+
+
+def _read_data(config: TrainingConfig) -> _Data:
+    length, batch, seed = config.length, config.batch, config.seed
+    tokenizer = Tokenizer(str(config.folder)) if config.has_tokenizer else None
+    if isinstance(config.model, DecoderConfig):
+        tokens = read_bytes(config.text) if tokenizer is None else read_tokens(
+            config.text, lambda text: tokenizer.encode(text, special=False)
+        )  # fmt: skip
+        _check_tokens(tokens, config)
+        batches = TokenBatches(len(tokens), batch, length, seed)
+        return _Data({"corpus": tokens}, len(tokens), batches, batch * length)
+    pairs = read_pairs(config.pairs)
+
+    def encode(text: str) -> list[int]:
+        if tokenizer is None:
+            return list(text.encode()[:length])
+        return tokenizer.encode(text, length=length)
+
+    ids, lengths = tokenize_pairs(pairs, encode, length)
+    _check_tokens(ids, config)
+    return _Data(
+        {"ids": ids, "lengths": lengths},
+        len(pairs),
+        PairBatches(len(pairs), batch, seed),
+        2 * batch * length,
+    )
+
+
+def _check_tokens(tokens: NDArray[np.int32], config: TrainingConfig) -> None:
+    if (most := int(tokens.max())) >= config.model.vocabulary:
+        raise InvalidUsageError(
+            f"the tokenizer has token {most}, but the model has {config.model.vocabulary} tokens",
+            location=str(config.folder),
+        )
+
+
+def _first_weights(config: TrainingConfig, recipe: Recipe) -> dict[str, NDArray[np.float32]]:
+    """Returns the weights of the model folder, or random ones."""
+    if config.folder is not None and config.source is not None:
+        wanted = {**recipe.weights, **recipe.constants}
+        return folder_weights(config.folder, config.source, config.model, wanted)
+    plus_one = isinstance(config.model, DecoderConfig) and config.model.norm == "rms_plus_one"
+    # Gemma adds one to the weights of norms.
+    norm = 0.0 if plus_one else 1.0
+    first = initial_weights(recipe.weights, config.model.layers, config.seed, norm=norm)
+    zeros = {name: np.zeros(each.shape, np.float32) for name, each in recipe.constants.items()}
+    return {**first, **zeros}
 
 
 def _steps_done(states: Path) -> int:
@@ -234,12 +330,22 @@ def _steps_done(states: Path) -> int:
     return int(count)
 
 
-def _write_model(config: TrainingConfig, recipe: Recipe, trainer: Trainer, root: Path) -> None:
+def _write_model(
+    config: TrainingConfig,
+    recipe: Recipe,
+    constants: dict[str, NDArray[np.float32]],
+    trainer: Trainer,
+    root: Path,
+) -> None:
     arrays = trainer.state_arrays()
-    tensors = {**{name: arrays[name] for name in recipe.weights}, **_zeros(recipe.constants)}
-    if config.model.experts is not None:
+    tensors = {**{name: arrays[name] for name in recipe.weights}, **constants}
+    if isinstance(config.model, DecoderConfig) and config.model.experts is not None:
         tensors = unstack_experts(config.model.experts, tensors)
     write_safetensors(root / "model.safetensors", tensors, durable=True)
     entries = {**config.entries, "torch_dtype": "bfloat16" if config.dtype == bf16 else "float32"}
+    entries.pop("quantization_config", None)
+    entries.pop("dtype", None)
+    if config.folder is not None:
+        copy_text_files(config.folder, root)
     with replacing(root / "config.json") as file:
         file.write((json.dumps(entries, indent=2) + "\n").encode())

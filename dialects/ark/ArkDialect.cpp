@@ -52,7 +52,7 @@ LogicalResult ArkDialect::verifyOperationAttribute(Operation *op,
       return op->emitOpError("attribute '") << name << "' must be a dictionary";
     return success();
   }
-  if (name == kLargestLiveSetAttr) {
+  if (name == kLargestLiveSetAttr || name == kMemoryLimitAttr) {
     auto bytes = dyn_cast<IntegerAttr>(attribute.getValue());
     if (!isa<ProgramOp>(op) || !bytes || bytes.getInt() < 0)
       return op->emitOpError("attribute '")

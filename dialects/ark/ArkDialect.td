@@ -42,6 +42,8 @@ def Ark_Dialect : Dialect {
     static constexpr llvm::StringLiteral kStageAttr = "ark.stage";
     static constexpr llvm::StringLiteral kPlanAttr = "ark.plan";
     static constexpr llvm::StringLiteral kLargestLiveSetAttr = "ark.largest_live_set";
+    /// On a program: bytes that the arena of each rank may have.
+    static constexpr llvm::StringLiteral kMemoryLimitAttr = "ark.memory_limit";
     /// Entry of a plan: the rank on whose SMs a group or task runs.
     static constexpr llvm::StringLiteral kRankKey = "rank";
 

@@ -73,7 +73,8 @@ FailureOr<Liveness> Liveness::compute(ProgramOp program) {
     }
 
   liveness.predecessors.assign(tasks.size(), llvm::BitVector(tasks.size()));
-  SmallVector<SmallVector<unsigned>> direct(tasks.size());
+  auto &direct = liveness.direct;
+  direct.resize(tasks.size());
   for (auto &[buffer, list] : accesses) {
     // Buffers without a writer, such as most arguments, add no dependence.
     if (llvm::none_of(list, [](const Access &a) { return a.isWrite; }))
@@ -127,7 +128,15 @@ bool Liveness::mayShare(unsigned first, unsigned second) const {
   return isBefore(first, second) || isBefore(second, first);
 }
 
-int64_t Liveness::getLargestLiveSet() const {
+bool Liveness::isApart(unsigned first, unsigned second) const {
+  const Intermediate &a = intermediates[first], &b = intermediates[second];
+  if (a.isExclusive || b.isExclusive)
+    return false;
+  return a.tasks.empty() || b.tasks.empty() ||
+         a.tasks.back() < b.tasks.front() || b.tasks.back() < a.tasks.front();
+}
+
+std::pair<unsigned, int64_t> Liveness::findPeak() const {
   // Bytes that come into use before a task, and that go out of use after it.
   SmallVector<int64_t> begins(tasks.size() + 1), ends(tasks.size() + 1);
   for (const Intermediate &intermediate : intermediates) {
@@ -136,11 +145,13 @@ int64_t Liveness::getLargestLiveSet() const {
     begins[intermediate.tasks.front()] += intermediate.bytes;
     ends[intermediate.tasks.back()] += intermediate.bytes;
   }
-  int64_t live = 0, largest = 0;
-  for (size_t task = 0; task < tasks.size(); ++task) {
+  int64_t live = 0;
+  std::pair<unsigned, int64_t> peak = {0, 0};
+  for (unsigned task = 0; task < tasks.size(); ++task) {
     live += begins[task];
-    largest = std::max(largest, live);
+    if (live > peak.second)
+      peak = {task, live};
     live -= ends[task];
   }
-  return largest;
+  return peak;
 }

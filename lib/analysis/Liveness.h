@@ -49,15 +49,33 @@ public:
   /// task that accesses the other one, and neither intermediate is exclusive.
   bool mayShare(unsigned first, unsigned second) const;
 
+  /// Returns true if, in program order, every task that accesses one
+  /// intermediate precedes every task that accesses the other one, and neither
+  /// intermediate is exclusive.
+  bool isApart(unsigned first, unsigned second) const;
+
+  /// Returns the tasks on which a task depends directly; a task may occur
+  /// several times.
+  ArrayRef<unsigned> getDirectPredecessors(unsigned task) const {
+    return direct[task];
+  }
+
   /// Returns the maximum number of bytes of intermediates that are in use at
   /// the same time when tasks run in program order.
-  int64_t getLargestLiveSet() const;
+  int64_t getLargestLiveSet() const { return findPeak().second; }
+
+  /// Returns the first task at which that number of bytes is in use; 0 if the
+  /// program has no task.
+  unsigned getPeak() const { return findPeak().first; }
 
 private:
+  std::pair<unsigned, int64_t> findPeak() const;
+
   SmallVector<TaskOp> tasks;
   SmallVector<Intermediate> intermediates;
   /// For every task, the tasks that precede it.
   std::vector<llvm::BitVector> predecessors;
+  std::vector<SmallVector<unsigned>> direct;
   /// For every intermediate, the tasks that precede all tasks which touch it.
   std::vector<llvm::BitVector> precedesAll;
 };

@@ -459,6 +459,9 @@ DictionaryAttr TableBuilder::getStatistics() {
   if (auto bytes =
           program->getAttrOfType<IntegerAttr>(ArkDialect::kLargestLiveSetAttr))
     add("largest_live_set", bytes.getInt());
+  if (auto bytes =
+          program->getAttrOfType<IntegerAttr>(ArkDialect::kMemoryLimitAttr))
+    add("memory_limit", bytes.getInt());
   add("signals", numSignals);
   add("vctas", numVctas);
   add("waits", numWaits);

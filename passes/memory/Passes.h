@@ -3,6 +3,8 @@
 #ifndef ARK_PASSES_MEMORY_PASSES_H
 #define ARK_PASSES_MEMORY_PASSES_H
 
+#include <cstdint>
+
 namespace mlir {
 class OpPassManager;
 } // namespace mlir
@@ -14,6 +16,8 @@ namespace mlir::ark {
 struct MemoryPipelineOptions {
   /// Hands off small activations as packets if possible.
   bool packets = false;
+  /// Bytes that the arena of each rank may have; 0 means no limit.
+  int64_t memory = 0;
 };
 void buildMemoryPipeline(OpPassManager &pm,
                          const MemoryPipelineOptions &options = {});

@@ -45,7 +45,8 @@ void mlir::ark::buildMemoryPipeline(OpPassManager &pm,
   // bytes.
   program.nest<TaskOp>().addPass(createPlaceTemporariesPass());
 
-  // Needs the order of tasks and their operands, not their bodies.
-  program.addPass(createPlanArenaPass());
+  // Need the order of tasks and their operands, not their bodies.
+  program.addPass(createOrderForMemoryPass({options.memory}));
+  program.addPass(createPlanArenaPass({options.memory}));
   program.addPass(createVerifyMemoryPass());
 }

@@ -35,7 +35,7 @@ static void buildTiling(OpPassManager &pm, const CompilePipelineOptions &) {
 
 static void buildMemory(OpPassManager &pm,
                         const CompilePipelineOptions &options) {
-  buildMemoryPipeline(pm, {options.packets});
+  buildMemoryPipeline(pm, {options.packets, options.memory});
 }
 
 static void buildScheduling(OpPassManager &pm,
@@ -154,6 +154,9 @@ struct CompileFlags {
   llvm::cl::opt<bool> packets{
       "ark-packets",
       llvm::cl::desc("Hand off small activations as packets, on cuda")};
+  llvm::cl::opt<int64_t> memory{
+      "ark-memory", llvm::cl::value_desc("bytes"), llvm::cl::init(0),
+      llvm::cl::desc("Bytes of the arena of each rank; 0 means no limit")};
   llvm::cl::opt<bool> trace{
       "ark-trace",
       llvm::cl::desc(
@@ -181,6 +184,7 @@ buildFromFlags(OpPassManager &pm, StringRef to,
   options.scheduler = flags.scheduler;
   options.dumpDir = flags.dumpDir;
   options.packets = flags.packets;
+  options.memory = flags.memory;
   options.trace = flags.trace;
   options.verify = flags.verify;
   return buildCompilePipeline(pm, options, error);

@@ -60,6 +60,10 @@ struct CompilePipelineOptions
       *this, "packets",
       llvm::cl::desc("Hand off small activations as packets, on cuda"),
       llvm::cl::init(false)};
+  Option<int64_t> memory{
+      *this, "memory",
+      llvm::cl::desc("Bytes of the arena of each rank; 0 means no limit"),
+      llvm::cl::init(0)};
   Option<bool> trace{
       *this, "trace",
       llvm::cl::desc(

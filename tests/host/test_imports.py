@@ -49,7 +49,7 @@ USES = {
     "targets": set[str](),
     "testing": {"bundle", "runtime"},
     "text": set[str](),
-    "training": {"compiler", "frontend", "models", "optim", "pytorch", "runtime"},
+    "training": {"compiler", "frontend", "models", "optim", "pytorch", "runtime", "text"},
     "tuning": {"bundle"},
 }
 # Operators of a Tensor call ops, and ops make Tensors: tensor.py imports ops when it is called.

@@ -29,6 +29,8 @@ class Report:
         vctas, instructions: number of vCTAs, and of instructions of the schedule.
         waits, signals, barriers, prefetches, semaphores: number of each in the schedule.
         arena_bytes: size of the arena; `largest_live_set` is its lower bound, in bytes.
+        memory_limit: the option `memory` of the compilation, in bytes for each rank; None if no
+            limit was set.
         parameter_bytes, state_bytes, constant_bytes, input_bytes, output_bytes: total size of the
             buffers of each kind.
         kernel_bytes: size of the kernel's image.
@@ -82,6 +84,7 @@ class Report:
     flops: int
     traffic_bytes: int
     predicted_ns: int
+    memory_limit: int | None = None
     registers: int | None = None
     scalar_registers: int | None = None
     spill_bytes: int | None = None
@@ -154,7 +157,8 @@ class Report:
         if not self.largest_live_set:
             return ""
         ratio = self.arena_bytes / self.largest_live_set
-        return f" ({ratio:.2f} x the largest live set)"
+        limit = "" if self.memory_limit is None else f", limit {size(self.memory_limit)}"
+        return f" ({ratio:.2f} x the largest live set{limit})"
 
     def _resources(self) -> str:
         """Returns the kernel's registers, spills and shared memory in words, if they are known."""
@@ -224,6 +228,7 @@ def make_report(bundle: Bundle, in_place: int = 0, copied: int = 0) -> Report:
         flops=sum(task.flops for task in manifest.tasks),
         traffic_bytes=sum(task.bytes for task in manifest.tasks),
         predicted_ns=predicted_ns(bundle),
+        memory_limit=resource("memory_limit"),
         registers=resource("registers"),
         scalar_registers=resource("scalar_registers"),
         spill_bytes=resource("spill_bytes"),

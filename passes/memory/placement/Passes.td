@@ -65,6 +65,42 @@ def ElideConcatsPass : Pass<"ark-elide-concats", "::mlir::ark::ProgramOp"> {
   ];
 }
 
+def OrderForMemoryPass : Pass<"ark-order-for-memory", "::mlir::ark::ProgramOp"> {
+  let summary = "Order tasks so that their intermediates fit into an arena of limited size";
+  let description = [{
+    The pass keeps the order of the program if the arena of each rank has at most `limit` bytes. Else
+    it tries several orders that keep all dependences, and takes the one with the smallest arena, if
+    this arena is smaller than that of the program's order. In each order, one of the tasks that may
+    run next is chosen: the first one of the program that frees bytes, or the one that adds the fewest
+    bytes. Both rules are also applied from the last task to the first one, which delays a task until
+    another task needs its results.
+
+    In this example, `%b` is not needed before the last task:
+
+    ```mlir
+    ark.task "a" ... outs(%a)
+    ark.task "b" ... outs(%b)
+    ark.task "sum" ... ins(%a) outs(%y)
+    ark.task "add" ... ins(%y, %b) outs(%z)
+    ```
+    becomes
+    ```mlir
+    ark.task "a" ... outs(%a)
+    ark.task "sum" ... ins(%a) outs(%y)
+    ark.task "b" ... outs(%b)
+    ark.task "add" ... ins(%y, %b) outs(%z)
+    ```
+  }];
+  let options = [
+    Option<"limit", "limit", "int64_t", /*default=*/"0",
+           "Bytes of the arena of each rank; 0 means no limit">,
+  ];
+  let statistics = [
+    Statistic<"numOrdered", "ordered", "Programs whose tasks have another order">,
+    Statistic<"savedBytes", "saved-bytes", "Bytes by which arenas become smaller">,
+  ];
+}
+
 def PlanArenaPass : Pass<"ark-plan-arena", "::mlir::ark::ProgramOp"> {
   let summary = "Assign every intermediate an offset in one arena";
   let description = [{
@@ -75,6 +111,13 @@ def PlanArenaPass : Pass<"ark-plan-arena", "::mlir::ark::ProgramOp"> {
 
     `ark.largest_live_set` records the largest number of bytes of intermediates that are live at the
     same time when tasks run in program order. No plan can use less.
+
+    If the arena of each rank exceeds `limit` bytes, intermediates may also share bytes if program
+    order has their tasks one after the other, on one rank. Later stages derive the order of these
+    tasks from the shared bytes. Such intermediates share bytes only if the predicted time of the
+    tasks between their uses is long; the pass chooses the longest time that keeps the limit, since
+    order between tasks that are far apart rarely costs time. `ark.memory_limit` records the limit.
+    If no plan keeps it, the error names the largest intermediates that are live at the same time.
 
     ```mlir
     %0 = memref.alloc() : memref<64x384xf32>
@@ -87,6 +130,10 @@ def PlanArenaPass : Pass<"ark-plan-arena", "::mlir::ark::ProgramOp"> {
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect"];
+  let options = [
+    Option<"limit", "limit", "int64_t", /*default=*/"0",
+           "Bytes of the arena of each rank; 0 means no limit">,
+  ];
   let statistics = [
     Statistic<"numIntermediates", "intermediates", "Buffers in arenas">,
     Statistic<"arenaBytes", "arena-bytes", "Bytes of arenas">,

@@ -1,15 +1,10 @@
 //===- PlanArena.cpp - Assign offsets to intermediates --------------------===//
 
-#include "lib/analysis/CostModel.h"
-#include "lib/analysis/Liveness.h"
-#include "lib/support/ArenaAlignment.h"
-#include "lib/support/PlanRank.h"
-#include "lib/support/RankParts.h"
+#include "passes/memory/placement/ArenaPlanner.h"
 #include "passes/memory/placement/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "llvm/Support/MathExtras.h"
 
 namespace mlir::ark {
 #define GEN_PASS_DEF_PLANARENAPASS
@@ -19,144 +14,59 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-namespace {
-struct Plan {
-  int64_t bytes = 0;
-  SmallVector<int64_t> offsets;
-};
+/// Number of intermediates that an error names.
+static constexpr size_t kMaxHolders = 5;
+/// Characters of the name of a task in an error. A fused task has a long name.
+static constexpr size_t kMaxName = 60;
 
-/// Places intermediates one by one.
-class Planner {
-public:
-  Planner(const Liveness &liveness, ProgramOp program);
+//===----------------------------------------------------------------------===//
+// Arenas that exceed the limit
+//===----------------------------------------------------------------------===//
 
-  /// Returns the best plan over several orders of placement.
-  Plan run() const;
-
-private:
-  Plan place(ArrayRef<unsigned> order) const;
-  int64_t findOffset(unsigned intermediate,
-                     ArrayRef<std::pair<int64_t, unsigned>> placed) const;
-
-  const Liveness &liveness;
-  int64_t numRanks;
-  /// The size of each rank's part is a multiple of this number of bytes.
-  int64_t partAlignment = kArenaAlignment;
-  SmallVector<int64_t> sizes;
-  /// Rank of every intermediate. Each rank has its own part of the arena, and
-  /// offsets count from the start of this part.
-  SmallVector<int64_t> ranks;
-  /// interferes[i][j]: i and j must not share bytes.
-  std::vector<llvm::BitVector> interferes;
-};
-} // namespace
-
-/// Returns the rank in whose part of the arena an intermediate lies: the rank
-/// of its last task. The last task is a reader if the intermediate has readers,
-/// so that a tensor that one rank sends to another lies in the part of the
-/// receiver.
-static int64_t getRank(const Intermediate &intermediate,
-                       ArrayRef<TaskOp> tasks) {
-  if (intermediate.tasks.empty())
-    return 0;
-  return getRank(TaskOp(tasks[intermediate.tasks.back()]));
+/// Returns the intermediates that are live at the peak of the live set, those
+/// with the most bytes first.
+static SmallVector<const Intermediate *> getHolders(const Liveness &liveness,
+                                                    unsigned peak) {
+  SmallVector<const Intermediate *> holders;
+  for (const Intermediate &each : liveness.getIntermediates())
+    if (!each.tasks.empty() && each.tasks.front() <= peak &&
+        each.tasks.back() >= peak)
+      holders.push_back(&each);
+  llvm::stable_sort(holders, [](const auto *a, const auto *b) {
+    return a->bytes > b->bytes;
+  });
+  return holders;
 }
 
-Planner::Planner(const Liveness &liveness, ProgramOp program)
-    : liveness(liveness), numRanks(program.getNumRanks()) {
-  TargetAttr target = findTarget(program);
-  if (target && target.isGpu())
-    partAlignment = kPeerPageBytes;
-  size_t count = liveness.getIntermediates().size();
-  for (const Intermediate &intermediate : liveness.getIntermediates()) {
-    sizes.push_back(llvm::alignTo(intermediate.bytes, kArenaAlignment));
-    ranks.push_back(getRank(intermediate, liveness.getTasks()));
-  }
-  interferes.assign(count, llvm::BitVector(count));
-  for (unsigned i = 0; i < count; ++i)
-    for (unsigned j = 0; j < i; ++j)
-      if (ranks[i] == ranks[j] && !liveness.mayShare(i, j)) {
-        interferes[i].set(j);
-        interferes[j].set(i);
-      }
+/// Returns the name of a task in quotes, cut to `kMaxName` characters.
+static std::string getShortName(TaskOp task) {
+  StringRef name = task.getName();
+  bool isLong = name.size() > kMaxName;
+  return ("'" + name.take_front(kMaxName) + (isLong ? "…'" : "'")).str();
 }
 
-/// Returns the smallest sufficient gap between interfering intermediates, or
-/// the lowest offset above them if no gap suffices. `placed` is ascending.
-int64_t
-Planner::findOffset(unsigned intermediate,
-                    ArrayRef<std::pair<int64_t, unsigned>> placed) const {
-  int64_t best = 0, bestGap = std::numeric_limits<int64_t>::max();
-  int64_t end = 0;
-  for (auto [offset, other] : placed) {
-    if (!interferes[intermediate].test(other))
-      continue;
-    int64_t gap = offset - end;
-    if (gap >= sizes[intermediate] && gap < bestGap) {
-      best = end;
-      bestGap = gap;
-    }
-    end = std::max(end, offset + sizes[other]);
+/// Reports that no plan keeps the limit; `plan` is the smallest one.
+static void reportExcess(ProgramOp program, const Liveness &liveness,
+                         const ArenaPlan &plan, int64_t limit) {
+  unsigned peak = liveness.getPeak();
+  ArrayRef<TaskOp> tasks = liveness.getTasks();
+  InFlightDiagnostic diagnostic =
+      program.emitError("needs an arena of ")
+      << plan.partBytes << " bytes, which exceeds the memory limit of " << limit
+      << " bytes; intermediates of " << liveness.getLargestLiveSet()
+      << " bytes are live at the same time, at task "
+      << getShortName(tasks[peak]);
+  SmallVector<const Intermediate *> holders = getHolders(liveness, peak);
+  for (const Intermediate *each : ArrayRef(holders).take_front(kMaxHolders)) {
+    TaskOp writer = tasks[each->tasks.front()];
+    TaskOp last = tasks[each->tasks.back()];
+    diagnostic.attachNote(writer.getLoc())
+        << each->bytes << " bytes, " << each->buffer.getType() << ": from task "
+        << getShortName(writer) << " to task " << getShortName(last);
   }
-  return bestGap == std::numeric_limits<int64_t>::max() ? end : best;
-}
-
-Plan Planner::place(ArrayRef<unsigned> order) const {
-  Plan plan;
-  plan.offsets.resize(sizes.size());
-  SmallVector<std::pair<int64_t, unsigned>> placed;
-  for (unsigned intermediate : order) {
-    int64_t offset = findOffset(intermediate, placed);
-    plan.offsets[intermediate] = offset;
-    plan.bytes = std::max(plan.bytes, offset + sizes[intermediate]);
-    std::pair<int64_t, unsigned> entry(offset, intermediate);
-    placed.insert(llvm::upper_bound(placed, entry), entry);
-  }
-  return plan;
-}
-
-Plan Planner::run() const {
-  ArrayRef<Intermediate> intermediates = liveness.getIntermediates();
-  auto getLifetime = [&](unsigned i) -> int64_t {
-    ArrayRef<unsigned> tasks = intermediates[i].tasks;
-    return tasks.empty() ? 0 : tasks.back() - tasks.front() + 1;
-  };
-  // No order is best for all programs. If large intermediates come first, small
-  // intermediates fit into the gaps. If long-lived intermediates come first,
-  // they do not fragment the space of the others.
-  auto getOrder = [&](llvm::function_ref<int64_t(unsigned)> weight) {
-    auto order = llvm::to_vector(llvm::seq<unsigned>(0, intermediates.size()));
-    llvm::sort(order, [&](unsigned a, unsigned b) {
-      int64_t weightA = weight(a), weightB = weight(b);
-      if (weightA != weightB)
-        return weightA > weightB;
-      return std::tie(intermediates[a].tasks, a) <
-             std::tie(intermediates[b].tasks, b);
-    });
-    return order;
-  };
-  SmallVector<unsigned> orders[] = {
-      getOrder([&](unsigned i) { return sizes[i]; }),
-      getOrder([&](unsigned i) { return sizes[i] * getLifetime(i); }),
-      getOrder([&](unsigned i) { return getLifetime(i); }),
-      getOrder([&](unsigned) { return 0; }),
-  };
-
-  std::optional<Plan> best;
-  for (ArrayRef<unsigned> order : orders) {
-    Plan plan = place(order);
-    if (!best || plan.bytes < best->bytes)
-      best = std::move(plan);
-  }
-  // The parts of all ranks have the size of the largest part, so that an offset
-  // is valid on every rank.
-  if (numRanks == 1)
-    return *best;
-  int64_t share = llvm::alignTo(best->bytes, partAlignment);
-  for (auto [offset, rank] : llvm::zip(best->offsets, ranks))
-    offset += rank * share;
-  best->bytes = share * numRanks;
-  return *best;
+  if (holders.size() > kMaxHolders)
+    diagnostic.attachNote(program.getLoc())
+        << "and " << holders.size() - kMaxHolders << " smaller intermediates";
 }
 
 //===----------------------------------------------------------------------===//
@@ -165,7 +75,7 @@ Plan Planner::run() const {
 
 /// Replaces every `memref.alloc` by its part of one arena.
 static void materialize(ProgramOp program, const Liveness &liveness,
-                        const Plan &plan) {
+                        const ArenaPlan &plan) {
   OpBuilder builder = OpBuilder::atBlockBegin(&program.getBody().front());
   auto arena =
       ArenaOp::create(builder, program.getLoc(),
@@ -211,8 +121,15 @@ void PlanArenaPass::runOnOperation() {
   FailureOr<Liveness> liveness = Liveness::compute(program);
   if (failed(liveness))
     return signalPassFailure();
-  Plan plan = Planner(*liveness, program).run();
   int64_t largest = liveness->getLargestLiveSet();
+  ArenaPlanner planner(*liveness, program);
+  std::optional<ArenaPlan> found =
+      limit > 0 ? planner.planWithin(limit) : planner.planByData();
+  if (!found) {
+    reportExcess(program, *liveness, planner.planByProgram(), limit);
+    return signalPassFailure();
+  }
+  ArenaPlan &plan = *found;
   numIntermediates += liveness->getIntermediates().size();
   arenaBytes += plan.bytes;
   largestLiveSet += largest;
@@ -220,5 +137,8 @@ void PlanArenaPass::runOnOperation() {
     sumBytes += intermediate.bytes;
   program->setAttr(ArkDialect::kLargestLiveSetAttr,
                    Builder(program).getI64IntegerAttr(largest));
+  if (limit > 0)
+    program->setAttr(ArkDialect::kMemoryLimitAttr,
+                     Builder(program).getI64IntegerAttr(limit));
   materialize(program, *liveness, plan);
 }

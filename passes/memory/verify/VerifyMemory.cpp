@@ -80,7 +80,11 @@ static LogicalResult checkBlock(ProgramOp program) {
   return success();
 }
 
-static LogicalResult checkIntermediates(const Liveness &liveness) {
+/// Checks offsets. With a memory limit, intermediates may share bytes that only
+/// the order of the program keeps apart: later stages keep this order.
+static LogicalResult checkIntermediates(ProgramOp program,
+                                        const Liveness &liveness) {
+  bool isLimited = program->hasAttr(ArkDialect::kMemoryLimitAttr);
   ArrayRef<Intermediate> intermediates = liveness.getIntermediates();
   SmallVector<BufferView> views;
   for (const Intermediate &intermediate : intermediates) {
@@ -102,7 +106,8 @@ static LogicalResult checkIntermediates(const Liveness &liveness) {
     for (size_t j = 0; j < i; ++j) {
       bool overlap = views[i].byteOffset < views[j].getByteEnd() &&
                      views[j].byteOffset < views[i].getByteEnd();
-      if (!overlap || liveness.mayShare(i, j))
+      if (!overlap || liveness.mayShare(i, j) ||
+          (isLimited && liveness.isApart(i, j)))
         continue;
       InFlightDiagnostic diagnostic =
           emitError(intermediates[i].buffer.getLoc(),
@@ -166,7 +171,7 @@ static LogicalResult verifyProgram(ProgramOp program) {
   if (failed(checkOutputs(program)))
     return failure();
   FailureOr<Liveness> liveness = Liveness::compute(program);
-  return failed(liveness) ? failure() : checkIntermediates(*liveness);
+  return failed(liveness) ? failure() : checkIntermediates(program, *liveness);
 }
 
 namespace {

@@ -65,6 +65,7 @@ INSIDE = {
     "ark_mlir.frontend.trainable": None,
     "ark_mlir.optim": None,
     "ark_mlir.training.decoder": None,
+    "ark_mlir.training.encoder": None,
     "ark_mlir.training.loop": None,
 }
 

@@ -103,7 +103,7 @@ def test_every_option_of_a_recipe(tmp_path: Path) -> None:
         ("train", "length", 64, "length 64 exceeds the model's 32 positions"),
         ("train", "warmup", 6, "warmup 6 is not below steps 6"),
         ("model", "vocab_size", 100, "vocab_size 100 is less than 256"),
-        ("model", "model_type", "bert", "cannot train model_type 'bert'"),
+        ("model", "model_type", "t5", "cannot train model_type 't5'"),
         ("data", "text", [], "data.text: names no file"),
         ("data", "text", ["missing.txt"], "missing.txt: cannot be read"),
     ],

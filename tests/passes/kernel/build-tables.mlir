@@ -18,7 +18,7 @@
 // CHECK-SAME: operands = dense<{{\[}}[1, 0], [0, 192], [0, 192], [2, 0]]> : tensor<4x2xi64>,
 // CHECK-SAME: semaphores = [{arrivals = 1 : i64, handoff = "{{[a-z_]+}}", name = "done"}, {arrivals = 2 : i64, handoff = "barrier", name = "end"}],
 // CHECK-SAME: sms = 2 : i64,
-// CHECK-SAME: statistics = {barriers = 2 : i64, largest_live_set = 64 : i64, predicted_ns = 700 : i64, signals = 1 : i64, vctas = 4 : i64, waits = 1 : i64},
+// CHECK-SAME: statistics = {barriers = 2 : i64, largest_live_set = 64 : i64, memory_limit = 128 : i64, predicted_ns = 700 : i64, signals = 1 : i64, vctas = 4 : i64, waits = 1 : i64},
 // CHECK-SAME: task_table = dense<{{\[}}[0, 0], [0, 2]]> : tensor<2x2xi32>,
 // CHECK-SAME: tasks = [{body = 0 : i64, bytes = 128 : i64, {{[^{}]*}}grid = array<i64: 2>, location = "model.py:7", name = "first", ops = ["square"], values = array<i64: 0, 2>, vctas = 2 : i64},
 // CHECK-SAME:          {body = 0 : i64, bytes = 128 : i64, {{[^{}]*}}grid = array<i64: 2, 1>, location = "model.py:8", name = "second", ops = [], values = array<i64: 2, 1>, vctas = 2 : i64}]
@@ -28,7 +28,7 @@ module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 
     shared_memory = 0, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
   ark.program @tablesOfTwoTasks(
       %x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
-      %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) attributes {ark.largest_live_set = 64 : i64} {
+      %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) attributes {ark.largest_live_set = 64 : i64, ark.memory_limit = 128 : i64} {
     %arena = ark.arena : memref<256xi8>
     %c192 = arith.constant 192 : index
     %0 = memref.view %arena[%c192][] : memref<256xi8> to memref<16xf32>

@@ -13,7 +13,8 @@
 // CHECK-NEXT: ark.task(
 // CHECK-NEXT: ark-place-temporaries
 // CHECK-NEXT: ),
-// CHECK-NEXT: ark-plan-arena,
+// CHECK-NEXT: ark-order-for-memory{limit=0},
+// CHECK-NEXT: ark-plan-arena{limit=0},
 ark.program @p(%x: tensor<8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
     -> (tensor<8xf32> {ark.name = "y"}) {
   %0 = ark.relu %x : (tensor<8xf32>) -> tensor<8xf32>

@@ -154,6 +154,37 @@ ark.program @bytesInUse(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.nam
 
 // -----
 
+// A limit allows bytes that program order keeps apart, and no others.
+ark.program @bytesInUseWithALimit(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) attributes {ark.memory_limit = 64 : i64} {
+  %arena = ark.arena : memref<64xi8>
+  %c0 = arith.constant 0 : index
+  // expected-note @below {{the other intermediate}}
+  %0 = memref.view %arena[%c0][] : memref<64xi8> to memref<16xf32>
+  // expected-error @below {{shares bytes of the arena with an intermediate that may be in use at the same time}}
+  %1 = memref.view %arena[%c0][] : memref<64xi8> to memref<16xf32>
+  ark.task "a" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%0[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
+  ^bb0(%i: index, %t0: memref<16xf32, strided<[1], offset: ?>>, %t1: memref<16xf32, strided<[1], offset: ?>>):
+    %zero = arith.constant 0.0 : f32
+    linalg.fill ins(%zero : f32) outs(%t1 : memref<16xf32, strided<[1], offset: ?>>)
+    ark.yield
+  }
+  ark.task "b" grid [1] ins(%0[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%1[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
+  ^bb0(%i: index, %t0: memref<16xf32, strided<[1], offset: ?>>, %t1: memref<16xf32, strided<[1], offset: ?>>):
+    %zero = arith.constant 0.0 : f32
+    linalg.fill ins(%zero : f32) outs(%t1 : memref<16xf32, strided<[1], offset: ?>>)
+    ark.yield
+  }
+  ark.task "c" grid [1] ins(%1[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
+  ^bb0(%i: index, %t0: memref<16xf32, strided<[1], offset: ?>>, %t1: memref<16xf32, strided<[1], offset: ?>>):
+    %zero = arith.constant 0.0 : f32
+    linalg.fill ins(%zero : f32) outs(%t1 : memref<16xf32, strided<[1], offset: ?>>)
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
 // Program order does not keep intermediates apart.
 ark.program @bytesOfAnotherBranch(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}, %z: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "z"}) {
   %arena = ark.arena : memref<128xi8>
