@@ -185,6 +185,7 @@ ROTATION: dict[str, tuple[int, int]] = {
     "emulation/test_attention.py::test_one_pass": (8, 6),
     "emulation/test_attention.py::test_warpgroups": (8, 0),
     "emulation/test_booleans.py::test_the_largest_elements": (8, 0),
+    "emulation/test_concurrent.py::test_results": (8, 3),
     "emulation/test_decoders.py::test_one_token": (8, 1),
     "emulation/test_decoders.py::test_one_token_in_fp32": (8, 4),
     "emulation/test_decoders.py::test_one_token_of_two_ranks": (8, 6),
