@@ -112,7 +112,8 @@ def device_numbers(text: str) -> tuple[int, ...]:
     try:
         return check_devices(numbers)
     except InvalidUsageError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+        # The note names an argument that the command does not have.
+        raise argparse.ArgumentTypeError(error.message) from None
 
 
 def unique(pairs: Sequence[tuple[str, Any]], option: str) -> dict[str, Any]:

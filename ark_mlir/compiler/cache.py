@@ -21,6 +21,7 @@ from .. import ir, knobs
 from .._mlir_libs import _ark
 from ..bundle import Bundle
 from ..bundle.store import BundleStore, default_store
+from ..devices import most_ranks_per_device
 from ..paths import as_path
 from ..targets import Backend, Target
 from ..targets.fingerprints import hash_files, loaded_libraries
@@ -114,7 +115,9 @@ def bundle_options(options: CompileOptions) -> dict[str, Any]:
     # The order of a dict's items has no effect on the bundle.
     chosen["tile"] = sorted(options.tile.items())
     # The ordinals of the GPUs do not change the bundle. Ranks that share a GPU do.
-    chosen["one_device"] = options.devices is not None and len(options.devices) == 1
+    devices = options.devices
+    chosen["one_device"] = devices is not None and len(set(devices)) == 1
+    chosen["ranks_per_device"] = most_ranks_per_device(devices, 0)
     return dict(sorted(chosen.items()))
 
 

@@ -89,8 +89,9 @@ def compile(
     warn_unless_proven(module, options, stacklevel=2)
     bundle = _with_origin(compile_bundle(module, target, options), source)
     if isinstance(source, list | tuple):
-        return World(bundle, drivers_for(bundle, options.devices))
-    return make_executable(bundle, devices=options.devices)
+        drivers = drivers_for(bundle, options.devices, concurrent=options.concurrent)
+        return World(bundle, drivers)
+    return make_executable(bundle, devices=options.devices, concurrent=options.concurrent)
 
 
 def _with_origin(bundle: Bundle, source: object) -> Bundle:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from .. import ir, knobs
 from ..backends import backend_info, is_backend
+from ..devices import most_ranks_per_device
 from ..errors import InvalidUsageError
 from ..mlir.diagnostics import to_error
 from ..mlir.locations import describe
@@ -55,8 +56,9 @@ def choose_target(
         machine = backend_of(wanted).detect(devices[0])
     else:
         machine = resolve(wanted)
-    if shares_device(module, machine, devices):
-        machine = machine.share(count_ranks(module))
+    sharing = most_ranks_per_device(devices, count_ranks(module))
+    if sharing > 1 and backend_info(machine.backend).selects_devices:
+        machine = machine.share(sharing)
     if wanted == "cpu" and (ranks := count_ranks(module)) > 1:
         machine = resolve(f"cpu:{max(1, machine.sms // ranks)}")
     with module.context:
@@ -68,11 +70,11 @@ def choose_target(
 
 
 def shares_device(module: ir.Operation, machine: Target, devices: Sequence[int] | None) -> bool:
-    """Returns True if several ranks are to share one GPU."""
+    """Returns True if all of several ranks are to share one GPU."""
     return (
         backend_info(machine.backend).selects_devices
         and devices is not None
-        and len(devices) == 1
+        and len(set(devices)) == 1
         and count_ranks(module) > 1
     )
 

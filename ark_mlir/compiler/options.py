@@ -37,6 +37,7 @@ class CompileKeywords(TypedDict, total=False):
     line_info: bool
     cache: bool | Path | None
     devices: Sequence[int] | None
+    concurrent: bool
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,9 @@ class CompileOptions:
             program, or one GPU whose SMs all programs share. None means the first GPUs of the
             machine, one for each program. In a process that is one rank: the GPU of this rank, or
             the GPUs of all ranks; None means the GPU whose number is the local rank.
+        concurrent: cuda only: `devices` may name a GPU for several ranks, as ``[0, 0]``. Each of
+            these ranks has an equal part of the SMs and a launch of its own, and the launches run
+            at once. Without `concurrent`, a GPU that is named twice is an error.
 
     Raises:
         InvalidUsageError: a value has the wrong type or is out of range.
@@ -105,9 +109,10 @@ class CompileOptions:
     line_info: bool = True
     cache: bool | Path | None = field(default=None, metadata={"changes_bundle": False})
     devices: Sequence[int] | None = field(default=None, metadata={"changes_bundle": False})
+    concurrent: bool = field(default=False, metadata={"changes_bundle": False})
 
     def __post_init__(self) -> None:
-        for name in ("packets", "trace", "verify", "keep_mlir", "line_info"):
+        for name in ("packets", "trace", "verify", "keep_mlir", "line_info", "concurrent"):
             if not isinstance(getattr(self, name), bool):
                 raise _invalid(name, getattr(self, name), "True or False")
         if not isinstance(self.scheduler, str | None):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -127,7 +132,9 @@ class CompileOptions:
         if isinstance(self.opt_level, bool) or self.opt_level not in (0, 1, 2, 3):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise _invalid("opt_level", self.opt_level, "0, 1, 2 or 3")
         if self.devices is not None:
-            object.__setattr__(self, "devices", check_devices(self.devices))
+            object.__setattr__(
+                self, "devices", check_devices(self.devices, concurrent=self.concurrent)
+            )
         object.__setattr__(self, "tile", _tiles(self.tile))
         object.__setattr__(self, "memory", _bytes(self.memory))
 

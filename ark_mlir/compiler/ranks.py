@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import errors
 from ..bundle import Bundle, read_bundle
+from ..devices import ONE_PROCESS
 from ..distributed import current
 from ..distributed.frames import as_file, contents
 from ..distributed.links import ControlMessage
@@ -41,6 +42,8 @@ def compile_rank(
     member = current()
     if member is None:
         raise InvalidUsageError("this process is not a rank: call ark.distributed.init() first")
+    if options.concurrent:
+        raise InvalidUsageError(ONE_PROCESS)
     devices = options.devices
     # `devices` has the GPU of one rank, or a GPU for each rank: no rank has a share of a GPU.
     options = replace(options, devices=None)

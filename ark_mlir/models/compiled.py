@@ -29,7 +29,11 @@ _PARTS = ("prefill", "decode")
 
 
 def load_compiled(
-    folder: PathLike, bundle: PathLike, *, devices: Sequence[int] | None = None
+    folder: PathLike,
+    bundle: PathLike,
+    *,
+    devices: Sequence[int] | None = None,
+    concurrent: bool = False,
 ) -> EmbeddingModel | GenerativeModel:
     """Loads a model whose programs were compiled by ``ark compile FOLDER -o OUT.arkbin``.
 
@@ -37,7 +41,7 @@ def load_compiled(
         folder: the model folder, with ``config.json`` and ``*.safetensors``.
         bundle: the output path of ``ark compile``, such as ``m.arkbin``. For a decoder, that
             command writes ``m.prefill.arkbin`` and ``m.decode.arkbin`` instead of this file.
-        devices: numbers of the GPUs to run on, as for ``ark.load``.
+        devices, concurrent: the GPUs to run on, as for ``ark.load``.
 
     Returns a compiled model, which cannot be interpreted or compiled again. Raises BundleError if a
     bundle is missing or invalid, or was compiled from another model (see ``docs/bundle.md``), and
@@ -53,9 +57,12 @@ def load_compiled(
     path = as_path(bundle, "the bundle")
     parts = {name: path.with_suffix(f".{name}{path.suffix}") for name in _PARTS}
     if not path.exists() and any(part.exists() for part in parts.values()):
-        loaded = {name: load(part, devices=devices) for name, part in parts.items()}
+        paths = parts
     else:
-        loaded = {"embed": load(path, devices=devices)}
+        paths = {"embed": path}
+    loaded = {
+        name: load(each, devices=devices, concurrent=concurrent) for name, each in paths.items()
+    }
     origin = describe_folder(folder, config, tensors)
     build = _decoder if "decode" in loaded else _encoder
     for executable in loaded.values():

@@ -189,7 +189,8 @@ def load(
         sampling: True if ``generate`` can sample tokens.
         tensor_parallel: number of ranks that share the attention heads, the MLP and the vocabulary
             head; see ``ark_mlir.models.sharding``. The number of ranks must divide the number of
-            heads, the number of key heads and the MLP's width. All ranks run in this process: with
+            heads and the MLP's width, and must divide the number of key heads or be a multiple of
+            it: several ranks then have the same key head. All ranks run in this process: with
             ``cuda``, each rank on a different GPU, or all ranks on one GPU with
             ``compile(devices=[0])``. After ``ark.distributed.init``, each process is one rank: the
             world must have this number of ranks, and each rank must compile and generate.

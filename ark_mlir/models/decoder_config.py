@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -20,7 +19,7 @@ __all__ = ["DecoderConfig", "Norm", "divide"]
 # or without a bias.
 Norm = Literal["rms", "rms_plus_one", "layer", "layer_without_bias"]
 
-# Sizes that are divided among the ranks.
+# Sizes that are divided among the ranks; `kv_heads` may also be fewer than the ranks.
 _DIVIDED = ("heads", "kv_heads", "intermediate")
 
 
@@ -162,22 +161,37 @@ def _cyclic(flags: Sequence[bool], layer: int) -> bool:
     return flags[layer % len(flags)]
 
 
+def _divides(config: DecoderConfig, name: str, size: int) -> bool:
+    """Returns True if `size` ranks can divide one of the sizes, or have copies of heads of keys."""
+    whole: int = getattr(config, name)
+    return whole % size == 0 or (name == "kv_heads" and size % whole == 0)
+
+
 def divide(config: DecoderConfig, size: int, whole_experts: bool = False) -> list[DecoderConfig]:
     """Returns the sizes of the shard of each rank.
 
+    If there are more ranks than heads of keys and values, consecutive ranks have the same head.
     With `whole_experts`, the ranks divide the experts, and not their columns. Raises
-    InvalidUsageError if `size` does not divide the numbers of heads, the width of the MLP, or the
-    width or the number of experts.
+    InvalidUsageError if `size` does not divide the number of heads, the width of the MLP, or the
+    width or the number of experts, if it neither divides the number of heads of keys nor is a
+    multiple of it, or if it exceeds the vocabulary.
     """
     for name in _DIVIDED:
-        if getattr(config, name) % size:
-            common = math.gcd(*(getattr(config, each) for each in _DIVIDED))
-            fitting = [str(each) for each in range(1, common + 1) if common % each == 0]
+        if not _divides(config, name, size):
+            fitting = [
+                str(each)
+                for each in range(1, config.heads + 1)
+                if all(_divides(config, other, each) for other in _DIVIDED)
+            ]
             raise InvalidUsageError(
                 f"tensor_parallel {size} does not divide {name} {getattr(config, name)}; this "
                 f"model can have {', '.join(fitting)} ranks"
             )
-    parts: dict[str, Any] = {name: getattr(config, name) // size for name in _DIVIDED}
+    if size > config.vocabulary:
+        raise InvalidUsageError(
+            f"tensor_parallel {size} exceeds the vocabulary of {config.vocabulary} tokens"
+        )
+    parts: dict[str, Any] = {name: max(getattr(config, name) // size, 1) for name in _DIVIDED}
     if config.experts is not None:
         parts["experts"] = config.experts.divide(size, whole_experts)
     return [replace(config, **parts, shard=Shard(rank, size)) for rank in range(size)]

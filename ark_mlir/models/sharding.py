@@ -2,7 +2,8 @@
 
 Attention heads, the inner columns of the MLP and the rows of the vocabulary head are divided among
 the ranks; each rank has all norms and the whole table of embeddings. If the head is tied to the
-table, it reads its rows of the table.
+table, it reads its rows of the table. If there are more ranks than heads of keys and values,
+several ranks have the same head, and compute the same keys and values.
 
 ``o_proj`` and ``down_proj`` compute partial sums in the dtype of the model, which an ``all_reduce``
 adds: two in each layer. An ``all_reduce`` adds in fp32 in order of rank, and rounds once; the ring
@@ -101,16 +102,20 @@ class Shard:
     def interval(self, whole: int, extent: int | None = None) -> range:
         """Returns this rank's shard of `whole` entries; each rank's shard has `extent` of them.
 
-        By default shards are as short as possible. If all shards together are longer than `whole`,
-        the last shards end at the last entry and overlap the shards before them, since an
-        ``all_gather`` requires shards of one length.
+        By default shards are as short as possible. If all shards together are several times as long
+        as `whole`, consecutive ranks have the same shard, as for fewer heads of keys than ranks. If
+        they are longer otherwise, the last shards end at the last entry and overlap the shards
+        before them, since an ``all_gather`` requires shards of one length.
 
         Example:
             >>> [Shard(rank, 2).interval(5) for rank in range(2)]
             [range(0, 3), range(2, 5)]
+            >>> [Shard(rank, 4).interval(6, 3) for rank in range(4)]
+            [range(0, 3), range(0, 3), range(3, 6), range(3, 6)]
         """
         extent = -(-whole // self.size) if extent is None else extent
-        begin = min(self.rank * extent, whole - extent)
+        copies, rest = divmod(self.size * extent, whole)
+        begin = min(self.rank * extent if rest else self.rank // copies * extent, whole - extent)
         return range(begin, begin + extent)
 
     def part(self, array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:

@@ -14,7 +14,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..bundle import Bundle, read_bundle
-from ..errors import UnprovenWarning, UnsupportedError
+from ..devices import ONE_PROCESS
+from ..errors import InvalidUsageError, UnprovenWarning, UnsupportedError
 from .diagnosis.profile import Profile, TaskProfile
 from .diagnosis.report import Report
 from .diagnosis.roofline import Roofline, RooflinePoint
@@ -57,6 +58,7 @@ def load(
     *,
     verify: bool = False,
     devices: Sequence[int] | None = None,
+    concurrent: bool = False,
 ) -> Executable:
     """Loads the program in a ``.arkbin`` file; the result is ready for `bind` and `run`.
 
@@ -78,6 +80,9 @@ def load(
             all ranks; the ordinal of one GPU for a program for hip. None takes the first GPUs of
             the machine. In a process that is one rank, `devices` has the GPU of this rank, or the
             GPUs of all ranks, and None takes the GPU whose ordinal is the local rank.
+        concurrent: `devices` may name a GPU for several ranks, as ``[0, 0]``: each rank has a
+            launch of its own, and the launches run at once. The program must be compiled for a
+            part of the GPU. Without `concurrent`, a GPU that is named twice is an error.
 
     Raises:
         BundleError: the file is missing, truncated, altered, made for another machine, or not
@@ -102,8 +107,10 @@ def load(
         )
     member = current()
     if member is not None and bundle.manifest.ranks > 1:
+        if concurrent:
+            raise InvalidUsageError(ONE_PROCESS)
         return member.load(bundle, devices).prepare()
-    return make_executable(bundle, drivers, devices).prepare()
+    return make_executable(bundle, drivers, devices, concurrent).prepare()
 
 
 def _prove(bundle: Bundle) -> None:

@@ -39,6 +39,36 @@ TargetAttr mlir::ark::findTarget(Operation *op) {
       target.getGpu());
 }
 
+/// Returns the size of one box of an operand as a fraction of the full region.
+static double getShare(const RegionBoxes &boxes, unsigned box,
+                       RegionAttr region) {
+  double share = 1;
+  for (auto [range, size] : llvm::zip(boxes.getBox(box), region.getSizes()))
+    share *= double(range.second - range.first) / size;
+  return share;
+}
+
+/// The sizes of the boxes of an operand, one for each vCTA, as fractions of the
+/// full region. Layers and ranks have tasks with equal operands.
+class CostModel::OperandShares {
+public:
+  ArrayRef<double> get(TaskOp task, unsigned operand) {
+    RegionAttr region = task.getRegion(operand);
+    auto type = cast<ShapedType>(task.getOperand(operand).getType());
+    std::vector<double> &entry = shares[{region, task.getGridAttr(), type}];
+    if (entry.empty()) {
+      RegionBoxes boxes(region, task.getGrid(), type.getShape());
+      for (int64_t vcta = 0; vcta < task.getNumVCTAs(); ++vcta)
+        entry.push_back(getShare(boxes, boxes.getBoxOf(vcta), region));
+    }
+    return entry;
+  }
+
+private:
+  llvm::DenseMap<std::tuple<Attribute, Attribute, Type>, std::vector<double>>
+      shares;
+};
+
 CostModel::CostModel(ProgramOp program, int64_t sms, LinkTimes linkTimes)
     : target(findTarget(program)),
       links(findLinks(program.getContext(), target)),
@@ -54,8 +84,9 @@ CostModel::CostModel(ProgramOp program, int64_t sms, LinkTimes linkTimes)
       !arenas.empty())
     bytesPerRank = getBufferBytes((*arenas.begin()).getType()) / ranks;
   auto tasks = llvm::to_vector(program.getBody().getOps<TaskOp>());
+  OperandShares shares;
   for (TaskOp task : tasks)
-    addTask(task);
+    addTask(task, shares);
   fitMeasurements(tasks);
 }
 
@@ -107,15 +138,6 @@ double mlir::ark::predictVCTANs(TargetAttr target, int64_t count, double bytes,
          std::max(bytes / perSm, flops * sms / target.getFlops());
 }
 
-/// Returns the size of one box of an operand as a fraction of the full region.
-static double getShare(const RegionBoxes &boxes, unsigned box,
-                       RegionAttr region) {
-  double share = 1;
-  for (auto [range, size] : llvm::zip(boxes.getBox(box), region.getSizes()))
-    share *= double(range.second - range.first) / size;
-  return share;
-}
-
 static bool isWeight(TaskOp task, Value operand) {
   FailureOr<BufferView> view = resolveBufferView(operand);
   if (failed(view))
@@ -154,7 +176,7 @@ double CostModel::predictNs(int64_t sms, double bytes, double remoteBytes,
   return std::max(ns, predictRemoteStoreNs(links, remoteBytes, sms));
 }
 
-void CostModel::addTask(TaskOp task) {
+void CostModel::addTask(TaskOp task, OperandShares &shares) {
   TaskCost &cost = costs.emplace_back();
   VCTATimes &time = times.emplace_back();
   time.count = task.getNumVCTAs();
@@ -165,9 +187,7 @@ void CostModel::addTask(TaskOp task) {
   bool clipped = false;
   size_t inputs = task.getInputs().size();
   for (unsigned operand = 0; operand < task.getNumOperands(); ++operand) {
-    RegionAttr region = task.getRegion(operand);
-    auto type = cast<ShapedType>(task.getOperand(operand).getType());
-    RegionBoxes boxes(region, task.getGrid(), type.getShape());
+    ArrayRef<double> parts = shares.get(task, operand);
     double full = countTouchedBytes(task, operand);
     // An operand that is updated in place is read as well.
     bool isWrite = operand >= inputs;
@@ -175,7 +195,7 @@ void CostModel::addTask(TaskOp task) {
     double directions = isUpdate ? 2 : 1;
     double total = 0;
     for (int64_t vcta = 0; vcta < time.count; ++vcta) {
-      double part = getShare(boxes, boxes.getBoxOf(vcta), region);
+      double part = parts[vcta];
       clipped |= part != 1;
       bytes[vcta] += part * full * directions;
       if (isWrite)

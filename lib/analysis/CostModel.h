@@ -91,7 +91,8 @@ private:
     void scale(double factor);
   };
 
-  void addTask(TaskOp task);
+  class OperandShares;
+  void addTask(TaskOp task, OperandShares &shares);
   int64_t countRemoteBytes(TaskOp task) const;
   double predictNs(int64_t sms, double bytes, double remoteBytes,
                    double flops) const;

@@ -2,6 +2,7 @@
 
 #include "lib/proof/CheckerOrder.h"
 
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <limits>
@@ -67,14 +68,25 @@ TaskOrder::TaskOrder(const ProgramAccesses &program, ArrayRef<Lane> lanes,
 
 LanePrefixes TaskOrder::getHappenedBefore(unsigned task) const {
   LanePrefixes happened(numLanes, std::numeric_limits<uint32_t>::max());
+  // Most lanes of a rank share a clock, whose entries are visited once.
+  llvm::DenseMap<uint32_t, unsigned> lanesWithClock;
+  for (const LaneWorkItems &ofLane : getWorkItems(task))
+    ++lanesWithClock[ofLane.first.clock];
   // The first work item of the task on a lane has the smallest clock of the
-  // lane.
+  // lane. In place of the clock's entry for its own lane, it has its position.
   for (const LaneWorkItems &ofLane : getWorkItems(task)) {
-    ArrayRef<uint32_t> clock = execution.getClock(ofLane.first.clock);
-    for (size_t lane = 0; lane < numLanes; ++lane)
-      happened[lane] =
-          std::min(happened[lane],
-                   lane == ofLane.first.lane ? ofLane.first.item : clock[lane]);
+    uint32_t own = ofLane.first.lane;
+    uint32_t before = std::min(happened[own], ofLane.first.item);
+    unsigned &count = lanesWithClock[ofLane.first.clock];
+    if (count > 0) {
+      ArrayRef<uint32_t> clock = execution.getClock(ofLane.first.clock);
+      for (size_t lane = 0; lane < numLanes; ++lane)
+        if (lane != own || count > 1)
+          happened[lane] = std::min(happened[lane], clock[lane]);
+    }
+    // The other lanes with this clock have the same entries.
+    count = 0;
+    happened[own] = std::min(happened[own], before);
   }
   return happened;
 }

@@ -88,15 +88,18 @@ StringRef ark::getUserName(Location loc) {
 }
 
 bool ark::dependsOn(Operation *second, Operation *first) {
-  llvm::SmallPtrSet<Operation *, 8> dependents = {first};
-  auto depends = [&](Operation *op) {
-    return llvm::any_of(op->getOperands(), [&](Value operand) {
-      return dependents.contains(operand.getDefiningOp());
-    });
-  };
-  for (Operation *op = first->getNextNode(); op != second;
-       op = op->getNextNode())
-    if (depends(op))
-      dependents.insert(op);
-  return depends(second);
+  // Visits the producers of `second` after `first`: in a program of several
+  // ranks, most ops in between belong to other ranks.
+  llvm::SmallPtrSet<Operation *, 8> visited;
+  SmallVector<Operation *> pending = {second};
+  while (!pending.empty())
+    for (Value operand : pending.pop_back_val()->getOperands()) {
+      Operation *op = operand.getDefiningOp();
+      if (op == first)
+        return true;
+      if (op && op->getBlock() == first->getBlock() &&
+          first->isBeforeInBlock(op) && visited.insert(op).second)
+        pending.push_back(op);
+    }
+  return false;
 }

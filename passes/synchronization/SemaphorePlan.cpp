@@ -54,6 +54,9 @@ private:
   HappensBefore happensBefore;
   std::vector<Semaphore> semaphores;
   TupleIndices indexOfSignals;
+  /// The items of each hand-off, and the semaphore of each hand-off.
+  TupleIndices indexOfHandoff;
+  SmallVector<unsigned> semaphoreOfHandoff;
   SemaphorePlan result;
 };
 } // namespace
@@ -68,20 +71,31 @@ bool SemaphorePlanner::meets(const Clock &clock, ItemRef workItem,
       });
 }
 
+/// Returns items as a tuple of integers.
+static SmallVector<int64_t> getKey(ArrayRef<ItemRef> items) {
+  SmallVector<int64_t> key;
+  for (ItemRef item : items)
+    key.append({item.lane, item.item});
+  return key;
+}
+
 /// Returns the semaphore that exactly these items signal.
 unsigned SemaphorePlanner::getSemaphore(unsigned task,
                                         ArrayRef<ItemRef> items) {
+  // Many work items wait for the same items. The clocks at these items, which
+  // have been visited, do not change any more.
+  auto [handoff, isNewHandoff] = indexOfHandoff.insert(getKey(items));
+  if (!isNewHandoff)
+    return semaphoreOfHandoff[handoff];
   SmallVector<ItemRef> signals(items);
   Clock clock = happensBefore.joinAfter(signals);
-  SmallVector<int64_t> key;
-  for (ItemRef item : signals)
-    key.append({item.lane, item.item});
-  auto [index, isNew] = indexOfSignals.insert(key);
+  auto [index, isNew] = indexOfSignals.insert(getKey(signals));
   if (isNew) {
     Semaphore &semaphore = semaphores.emplace_back();
     semaphore.planned = {task, std::move(signals), {}};
     semaphore.clock = std::move(clock);
   }
+  semaphoreOfHandoff.push_back(index);
   return index;
 }
 
@@ -89,20 +103,33 @@ unsigned SemaphorePlanner::getSemaphore(unsigned task,
 /// order the dependence for which an earlier wait was chosen.
 void SemaphorePlanner::dropRedundant(ItemRef workItem,
                                      SmallVectorImpl<unsigned> &chosen) const {
-  for (size_t i = 0; i < chosen.size() && chosen.size() > 1;) {
-    Clock clock = happensBefore.getClock(workItem.lane);
-    for (auto [other, semaphore] : llvm::enumerate(chosen))
-      if (other != i)
-        joinClock(clock, semaphores[semaphore].clock);
-    bool redundant = llvm::all_of(input.workItemDependences.getNeeds(workItem),
-                                  [&](WorkItemDependences::Need need) {
-                                    return meets(clock, workItem, need);
-                                  });
-    if (redundant)
-      chosen.erase(chosen.begin() + i);
-    else
-      ++i;
+  if (chosen.size() < 2)
+    return;
+  // For each wait, the joined clocks of the semaphores after it. With many
+  // ranks, a work item has a wait for each of them.
+  size_t lanes = input.schedule.lanes.size();
+  std::vector<Clock> later(chosen.size(), Clock(lanes, 0));
+  for (size_t i = chosen.size() - 1; i > 0; --i) {
+    later[i - 1] = later[i];
+    joinClock(later[i - 1], semaphores[chosen[i]].clock);
   }
+  // The clock of the lane after the waits that stay.
+  Clock kept = happensBefore.getClock(workItem.lane);
+  SmallVector<unsigned> result;
+  for (size_t i = 0; i < chosen.size(); ++i) {
+    bool isLast = result.empty() && i + 1 == chosen.size();
+    joinClock(later[i], kept);
+    bool redundant =
+        !isLast && llvm::all_of(input.workItemDependences.getNeeds(workItem),
+                                [&](WorkItemDependences::Need need) {
+                                  return meets(later[i], workItem, need);
+                                });
+    if (redundant)
+      continue;
+    joinClock(kept, semaphores[chosen[i]].clock);
+    result.push_back(chosen[i]);
+  }
+  chosen = std::move(result);
 }
 
 void SemaphorePlanner::visit(ItemRef workItem) {

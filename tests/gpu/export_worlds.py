@@ -46,12 +46,16 @@ def make_programs() -> list[ark.Program]:
 
 
 def export_worlds(path: Path, target: str) -> None:
-    """Exports the program for a GPU of each rank, for half of one GPU each, and with a wait that
-    never ends."""
+    """Exports the program for a GPU of each rank, and for half of one GPU each.
+
+    Of both, also exports a copy with a wait that never ends.
+    """
     executable = ark.compile(make_programs(), target=target)
     executable.save(path / "world.arkbin")
     spoil(executable).save(path / "world-hang.arkbin")
-    ark.compile(make_programs(), target=target, devices=[0]).save(path / "world-shared.arkbin")
+    shared = ark.compile(make_programs(), target=target, devices=[0])
+    shared.save(path / "world-shared.arkbin")
+    spoil(shared).save(path / "world-shared-hang.arkbin")
 
 
 def main(folder: str, target: str = "cuda:sm_90a") -> None:

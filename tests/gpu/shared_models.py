@@ -37,11 +37,17 @@ def decided(name: str, generated: list[list[int]]) -> list[list[int]]:
 def generate(name: str, devices: list[int] | None = None) -> list[list[int]]:
     """Returns the tokens for each prompt, on some GPUs, or as a rank of a world of processes."""
     folder = FOLDER / name
-    setup = "one GPU" if devices is not None and len(devices) == 1 else "a GPU for each rank"
+    one_gpu = devices is not None and len(set(devices)) == 1
+    setup = "one GPU" if one_gpu else "a GPU for each rank"
+    concurrent = one_gpu and devices is not None and len(devices) > 1
     unused = ("tokens", "decided")
     with ExitStack() as stack:
         prefill, decode = (
-            stack.enter_context(ark.load(folder / f"{program} on {setup}.arkbin", devices=devices))
+            stack.enter_context(
+                ark.load(
+                    folder / f"{program} on {setup}.arkbin", devices=devices, concurrent=concurrent
+                )
+            )
             for program in ("prefill", "decode")
         )
         rank = "rank0/"

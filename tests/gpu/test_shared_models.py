@@ -1,5 +1,6 @@
-"""Decoders that two ranks share generate equal tokens on one GPU and on two, in one process and in
-two; the tokens are the interpreter's, as far as rounding cannot change them.
+"""Decoders that two ranks share generate equal tokens on one GPU, in one launch and in two, and on
+two GPUs, in one process and in two; the tokens are the interpreter's, as far as rounding cannot
+change them.
 
 `export_shared_models.py` makes programs, arrays and tokens on a machine with the compiler.
 """
@@ -25,6 +26,11 @@ def test_on_one_gpu(name: str) -> None:
     generated = shared_models.generate(name, [0])
     expected = shared_models.tokens(name)
     assert shared_models.decided(name, generated) == shared_models.decided(name, expected)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_in_two_launches_on_one_gpu(name: str) -> None:
+    assert shared_models.generate(name, [0, 0]) == shared_models.generate(name, [0])
 
 
 @two_gpus

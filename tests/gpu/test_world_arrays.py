@@ -18,6 +18,7 @@ pytestmark = pytest.mark.gpu
 # On one GPU, and on a GPU for each rank: the program, and the number of each rank's GPU.
 SETUPS = [
     pytest.param(("world-shared", [0], [0, 0]), id="one GPU"),
+    pytest.param(("world-shared", [0, 0], [0, 0]), id="two launches on one GPU"),
     pytest.param(("world", [0, 1], [0, 1]), id="two GPUs", marks=two_gpus),
     pytest.param(("world", [1, 0], [1, 0]), id="two GPUs in reverse", marks=two_gpus),
 ]
@@ -28,7 +29,9 @@ Setup = tuple[str, list[int], list[int]]
 def bound(torch: Any, setup: Setup) -> Generator[ark.World]:
     """The world, whose parameters are tensors on the GPU of their rank: 1 and 2 everywhere."""
     name, devices, gpus = setup
-    with ark.load(Path(FOLDER) / f"{name}.arkbin", devices=devices) as world:
+    concurrent = len(set(devices)) < len(devices)
+    path = Path(FOLDER) / f"{name}.arkbin"
+    with ark.load(path, devices=devices, concurrent=concurrent) as world:
         assert isinstance(world, ark.World)
         weights = [
             {"w": torch.full((4096,), rank + 1.0, device=f"cuda:{gpu}")}

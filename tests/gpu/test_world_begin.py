@@ -13,8 +13,6 @@ from conftest import FOLDER
 from internals import driver_of, ranks_of
 
 import ark_mlir as ark
-from ark_mlir.runtime.cuda import world as cuda_world
-from ark_mlir.runtime.cuda.api import CudaApi
 
 pytestmark = pytest.mark.gpu
 
@@ -22,16 +20,10 @@ X = np.arange(4096, dtype=np.float32)
 
 
 @pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[ark.World]:
+def world() -> Iterator[ark.World]:
     """Two ranks with a launch of their own, both on the first GPU."""
-    # A GPU needs no link to itself.
-    monkeypatch.setattr(cuda_world, "require_peer_access", lambda apis: None)
-
-    def make_driver() -> Any:
-        return cuda_world.CudaWorldDriver([CudaApi(), CudaApi()])
-
     path = Path(FOLDER) / "world-shared.arkbin"
-    with ark.load(path, {"cuda": make_driver}) as world:
+    with ark.load(path, devices=[0, 0], concurrent=True) as world:
         assert isinstance(world, ark.World)
         yield world.bind([{"w": np.full(4096, rank + 1, np.float32)} for rank in range(2)])
 
@@ -62,6 +54,29 @@ def test_two_launches_on_one_gpu(world: ark.World) -> None:
     assert error is None or text in str(error)
     counts = [int(world.states[f"rank{rank}/n"][0]) for rank in range(2)]
     assert counts == ([106, 106] if error is None else [0, 0])
+
+
+def test_a_program_for_whole_gpus_does_not_fit() -> None:
+    """The lanes of two ranks, each for a GPU of its own, are more than one GPU holds."""
+    path = Path(FOLDER) / "world.arkbin"
+    with pytest.raises(ark.UnsupportedError, match="the 2 ranks on GPU 0 have") as caught:
+        ark.load(path, devices=[0, 0], concurrent=True)
+    assert "concurrent=True" in str(caught.value)
+
+
+def test_a_hang_names_the_rank() -> None:
+    """The first wait of rank 0 never ends."""
+    path = Path(FOLDER) / "world-shared-hang.arkbin"
+    weights = [{"w": np.full(4096, rank + 1, np.float32)} for rank in range(2)]
+    with (
+        ark.knobs.scope(ARK_TIMEOUT="0.5"),
+        ark.load(path, devices=[0, 0], concurrent=True) as hung,
+    ):
+        assert isinstance(hung, ark.World)
+        hung.bind(weights)
+        for _ in range(2):
+            with pytest.raises(ark.HangError, match="rank0/"):
+                hung.run({"x": X, "index": 3})
 
 
 def test_a_kernel_waits_for_the_launch_of_the_other(world: ark.World) -> None:

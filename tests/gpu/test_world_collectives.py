@@ -1,4 +1,5 @@
-"""Every collective has the bits of the target cpu, on one GPU and on a GPU for each rank.
+"""Every collective has the bits of the target cpu, on one GPU and on a GPU for each rank. On one
+GPU, one launch runs all ranks, or each rank has a launch of its own.
 
 `export_collectives.py` makes the programs and the hashes of their outputs.
 """
@@ -50,7 +51,9 @@ def draw_inputs(world: Any, case: dict[str, Any]) -> list[dict[str, Any]]:
 
 def check(case: dict[str, Any], setup: str, devices: list[int]) -> None:
     """Runs a case three times, the second time with several iterations."""
-    with ark.load(ROOT / f"{case['name']}-{setup}.arkbin", devices=devices) as world:
+    path = ROOT / f"{case['name']}-{setup}.arkbin"
+    concurrent = len(set(devices)) < len(devices)
+    with ark.load(path, devices=devices, concurrent=concurrent) as world:
         inputs = draw_inputs(world, case)
         for iterations in (1, 20, 1):
             outputs: Any = world.run(inputs, iterations=iterations)
@@ -60,6 +63,11 @@ def check(case: dict[str, Any], setup: str, devices: list[int]) -> None:
 @pytest.mark.parametrize("case", CASES, ids=IDS)
 def test_on_one_gpu(case: dict[str, Any]) -> None:
     check(case, "one", [0])
+
+
+@pytest.mark.parametrize("case", CASES, ids=IDS)
+def test_launches_at_once_on_one_gpu(case: dict[str, Any]) -> None:
+    check(case, "one", [0] * case["ranks"])
 
 
 @pytest.mark.parametrize("case", CASES, ids=IDS)

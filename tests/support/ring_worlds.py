@@ -8,7 +8,7 @@ import numpy as np
 
 import ark_mlir as ark
 from ark_mlir.testing.fake_gpu import FakeCuda, fake_world
-from ark_mlir.testing.toy import ring_program
+from ark_mlir.testing.toy import ToyProgram, barrier, ring_program, run, signal, wait
 
 Array = np.ndarray[Any, Any]
 Arrays = list[dict[str, Array]]
@@ -34,3 +34,20 @@ def check_run(world: ark.World, scale: int = 1, **options: Any) -> None:
         source = (rank - 1) % world.size
         x, w = inputs(world.size, scale)[source]["x"], weights(world.size)[source]["w"]
         np.testing.assert_array_equal(output["y"], x + w + np.float32(0.5))
+
+
+def waiting_program(hangs: int) -> ToyProgram:
+    """Two ranks; a lane of rank `hangs` waits for a signal that comes only if its input is not 0.
+
+    On the other rank a lane waits for that one at a barrier.
+    """
+    program = ToyProgram(sms=2, arena=2 * PAGE)
+    again, never = program.semaphore(2, "again"), program.semaphore(1, "never")
+    for rank in range(2):
+        state = program.buffer(f"rank{rank}/n", "state", "int64", [])
+        count = program.task("count", 1, [(state, 0)], f"rank{rank}/count")
+        if rank == hangs:
+            program.lane(rank, [wait(never, 1), run(count, 0, 1), barrier(again, 2), signal(never)])
+        else:
+            program.lane(rank, [run(count, 0, 1), barrier(again, 2)])
+    return program

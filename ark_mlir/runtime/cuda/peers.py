@@ -51,7 +51,7 @@ def require_peer_access(apis: Sequence[CudaApi]) -> None:
     """Raises UnsupportedError if one of the GPUs cannot access the memory of another."""
     for api in apis:
         for other in apis:
-            if api is other:
+            if api.ordinal == other.ordinal:
                 continue
             if not api.call("cuDeviceCanAccessPeer", api.device, other.device):
                 raise UnsupportedError(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...errors import ArkError, BusyError, DeviceError, InvalidUsageError
+from ...errors import ArkError, BusyError, DeviceError, InvalidUsageError, UnsupportedError
 from ..arrays.streams import RankStreams, RunStream, StreamsByRank
 from ..drivers.abi import RANK_COUNTERS, SEMAPHORE_STRIDE, Abort
 from ..drivers.interface import Launch, Outcome
@@ -42,6 +43,9 @@ class CudaWorldDriver:
     signals through memory that all GPUs map, without the host. There are no resident kernels:
     every run is a launch.
 
+    Several ranks may have the same GPU. Each of these ranks has a part of the SMs, and its kernel a
+    stream of its own, so that the launches run at once.
+
     Args:
         apis: the API of the vendor's driver on each rank's GPU, in the order of the ranks.
     """
@@ -54,9 +58,11 @@ class CudaWorldDriver:
         self._constants: dict[int, dict[int, DeviceMemory]] = {}
         # The limit of a wait in the present run.
         self._timeout_ns = 0
+        # The number of ranks on each GPU, by its ordinal.
+        self._ranks_on = Counter(api.ordinal for api in apis)
         try:
             for rank, api in enumerate(apis):
-                driver = _RankDriver(api, rank, apis[0])
+                driver = _RankDriver(api, rank, apis[0], self._ranks_on[api.ordinal])
                 self._ranks.append(driver)
                 self._resources.callback(driver.close)
         except BaseException:
@@ -92,8 +98,26 @@ class CudaWorldDriver:
             )
             driver.load(self._linked[rank].bundle, shared)
             driver.clear_semaphores()
-            if rank:
+            if driver.api.ordinal != self._apis[0].ordinal:
                 self._constants[rank] = self._copy_constants(bundle, driver)
+        self._check_residency()
+
+    def _check_residency(self) -> None:
+        """Raises UnsupportedError unless the CTAs of all ranks on a GPU fit on it at once."""
+        for ordinal, count in self._ranks_on.items():
+            kernels = [each.kernel for each in self._ranks if each.api.ordinal == ordinal]
+            lanes = sum(kernel.lanes for kernel in kernels)
+            most = min(kernel.most_lanes for kernel in kernels)
+            if lanes > most:
+                raise UnsupportedError(
+                    f"the {count} ranks on GPU {ordinal} have {lanes} lanes; this GPU holds {most} "
+                    "of their CTAs at once",
+                    location=self._bundle.where,
+                    notes=[
+                        "compile with the same devices= and concurrent=True, for a part of the GPU "
+                        "each"
+                    ],
+                )
 
     def _share(self, part_bytes: int) -> PeerMemory | None:
         """Returns memory with a part on each GPU, or None if parts have no bytes."""
@@ -216,22 +240,27 @@ class CudaWorldDriver:
 
         If a stream may have work of the caller, each stream waits for the earlier work of all
         streams. No kernel then occupies its GPU while the kernel of another rank cannot begin.
+        For the same reason, no two kernels have the same stream.
         """
         streams = self._by_rank(run_stream)
         if not any(driver.is_foreign(stream) for driver, stream in streams):
             return [stream for _, stream in streams]
-        marks: list[tuple[int, object]] = []
+        # A handle such as that of the default stream may be that of a stream of each GPU.
+        marks: list[tuple[int, int, object]] = []
         for driver, stream in streams:
             driver.api.enter()
-            marks.append(driver.mark(stream))
-        for driver, (handle, _) in zip(self._ranks, marks, strict=True):
+            marks.append((driver.api.ordinal, *driver.mark(stream)))
+        chosen: list[tuple[int, int]] = []
+        for driver, (ordinal, marked, _) in zip(self._ranks, marks, strict=True):
             driver.api.enter()
-            for other, reached in marks:
-                if other != handle:
+            handle = driver.own_stream if (ordinal, marked) in chosen else marked
+            chosen.append((ordinal, handle))
+            for *other, reached in marks:
+                if tuple(other) != (ordinal, handle):
                     driver.api.call("cuStreamWaitEvent", handle, reached, 0)
         return [
             RunStream(stream.device, handle)
-            for (_, stream), (handle, _) in zip(streams, marks, strict=True)
+            for (_, stream), (_, handle) in zip(streams, chosen, strict=True)
         ]
 
     def _launch_of(self, launch: Launch, rank: int, stream: RunStream) -> Launch:
@@ -309,12 +338,14 @@ class _RankDriver(GpuDriver):
         api: the API of the vendor's driver on the GPU.
         rank: the rank.
         keeper: the API of the vendor's driver on the GPU that frees the shared memory.
+        sharing: the number of ranks on the GPU.
     """
 
-    def __init__(self, api: CudaApi, rank: int, keeper: CudaApi) -> None:
+    def __init__(self, api: CudaApi, rank: int, keeper: CudaApi, sharing: int) -> None:
         super().__init__(api)
         self.api = api
         self.rank = rank
+        self._sharing = sharing
         self._keeper = keeper
         # Event: earlier work of a run's stream.
         self._reached = self._streams.make_event()
@@ -324,6 +355,16 @@ class _RankDriver(GpuDriver):
         stream = self._streams.follow(run_stream)
         self._streams.record(self._reached, stream)
         return stream, self._reached
+
+    @property
+    def own_stream(self) -> int:
+        """The stream of this rank's kernels, which no other rank and no caller uses."""
+        return self._streams.kernels
+
+    @property
+    def kernel(self) -> GpuKernel:
+        """The kernel that is loaded."""
+        return self._loaded()
 
     @property
     def dirty(self) -> bool:
@@ -341,7 +382,11 @@ class _RankDriver(GpuDriver):
     def _make_watch(self, kernel: GpuKernel) -> QueueWatch:
         program = kernel.bundle.manifest.program
         name = f"the kernel of rank {self.rank} of {program!r} (GPU {self.api.ordinal})"
-        return QueueWatch(kernel, (self.record,), name)
+        notes = (
+            f"GPU {self.api.ordinal} has a launch for each of {self._sharing} ranks; if it does "
+            f"not run them at once, devices=[{self.api.ordinal}] runs all ranks in one launch",
+        )
+        return QueueWatch(kernel, (self.record,), name, notes if self._sharing > 1 else ())
 
     def queue_error(self, timeout_ns: int) -> BusyError:
         """Returns the error for a launch that has been queued for too long."""

@@ -23,7 +23,9 @@ def all_drivers() -> DriverTable:
     return {name: backend_info(name).make_driver for name in backend_names()}
 
 
-def drivers_for(bundle: Bundle, devices: Sequence[int] | None = None) -> DriverTable:
+def drivers_for(
+    bundle: Bundle, devices: Sequence[int] | None = None, *, concurrent: bool = False
+) -> DriverTable:
     """Returns functions that create the driver of each backend; drivers of GPUs use `devices`.
 
     Args:
@@ -31,6 +33,7 @@ def drivers_for(bundle: Bundle, devices: Sequence[int] | None = None) -> DriverT
         devices: ordinals of GPUs: one for all ranks, or one for each rank. None takes one GPU for
             each rank, from the first GPU on, or the first GPU for all ranks if the program was
             compiled for one GPU.
+        concurrent: True if `devices` may name a GPU for several ranks.
 
     Raises InvalidUsageError if the program cannot run on this number of devices.
     """
@@ -42,7 +45,7 @@ def drivers_for(bundle: Bundle, devices: Sequence[int] | None = None) -> DriverT
         return all_drivers()
     if devices is None:
         devices = range(1 if manifest.shares_device else manifest.ranks)
-    numbers = check_devices(devices)
+    numbers = check_devices(devices, concurrent=concurrent)
     if len(numbers) not in (1, manifest.ranks):
         raise InvalidUsageError(
             f"devices={list(numbers)}: {manifest.program!r} has {_ranks_and_devices(manifest)}"

@@ -57,6 +57,10 @@ class GpuKernel:
         shared: arena, semaphores and packets that kernels on other GPUs access, too; None
             allocates them.
 
+    Attributes:
+        lanes: the number of CTAs.
+        most_lanes: the number of CTAs of the kernel that the GPU holds at once.
+
     Raises UnsupportedError if this GPU cannot hold all lanes at once, and DeviceError if there is
     not enough memory.
     """
@@ -187,10 +191,11 @@ class GpuKernel:
         each = self.api.call(
             self.api.names.occupancy, self._function, self.threads, self._shared_memory,
         )  # fmt: skip
-        room = each * self.api.multiprocessors
-        if self.lanes > room:
+        self.most_lanes = each * self.api.multiprocessors
+        if self.lanes > self.most_lanes:
             raise UnsupportedError(
-                f"the program has {self.lanes} lanes; this GPU holds {room} of its CTAs at once",
+                f"the program has {self.lanes} lanes; this GPU holds {self.most_lanes} of its CTAs "
+                "at once",
                 location=self.bundle.where,
             )
 

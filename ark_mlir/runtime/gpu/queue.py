@@ -37,14 +37,20 @@ class QueueWatch:
         kernel: the kernel.
         records: the launch records of its launches that may be queued.
         name: the name of the kernel in messages; None selects that of its program.
+        notes: further notes of the error.
     """
 
     def __init__(
-        self, kernel: GpuKernel, records: Iterable[LaunchRecord], name: str | None = None
+        self,
+        kernel: GpuKernel,
+        records: Iterable[LaunchRecord],
+        name: str | None = None,
+        notes: Iterable[str] = (),
     ) -> None:
         self._kernel = kernel
         self._records = records
         self._name = name or f"the kernel of {kernel.bundle.manifest.program!r}"
+        self._notes = tuple(notes)
         self._seconds = self._next = 0.0
         self._since: float | None = None
         self._began: float | None = None
@@ -104,6 +110,7 @@ class QueueWatch:
                 f"all {self._kernel.lanes} CTAs of the program have to be on the GPU at once: wait "
                 "for other work on the GPU to end (a kernel of another stream or process, a block "
                 "of resident()), then run again",
+                *self._notes,
             ],
         )
 

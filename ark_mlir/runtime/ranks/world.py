@@ -207,17 +207,20 @@ class ResidentWorld:
 
 
 def make_executable(
-    bundle: Bundle, drivers: DriverTable | None = None, devices: Sequence[int] | None = None
+    bundle: Bundle,
+    drivers: DriverTable | None = None,
+    devices: Sequence[int] | None = None,
+    concurrent: bool = False,
 ) -> Executable:
     """Returns the executable of a bundle: a World if the bundle holds several ranks.
 
     Args:
         bundle: the program.
         drivers: functions that create the driver of each backend; None takes the runtime's own.
-        devices: the GPUs to run on; see :func:`ark_mlir.load`.
+        devices, concurrent: the GPUs to run on; see :func:`ark_mlir.load`.
     """
     if drivers is None:
-        drivers = drivers_for(bundle, devices)
+        drivers = drivers_for(bundle, devices, concurrent=concurrent)
     return (World if bundle.manifest.ranks > 1 else Executable)(bundle, drivers)
 
 

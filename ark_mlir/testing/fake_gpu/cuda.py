@@ -443,7 +443,7 @@ class FakeCuda(VirtualMemoryFunctions, CopyFunctions):
             ctypes.c_int32.from_address(codes + 4 * lane).value = code
 
         def run() -> bool:
-            if not threads and device.occupied:
+            if not threads and (device.occupied or (device.serial and device.lanes)):
                 return False
             if not threads:
                 if not self._check_accesses(device, context):

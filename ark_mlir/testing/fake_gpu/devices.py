@@ -22,6 +22,7 @@ class Device:
         lanes: the number of CTAs that run.
         name: the name of the model.
         broken: True from a failed kernel or copy until the context is released.
+        serial: True if the GPU runs one launch after the other.
         occupied: True if a foreign kernel occupies all SMs, so that launches and memsets wait for
             its end.
     """
@@ -34,6 +35,7 @@ class Device:
     lanes: int = 0
     name: str = "stand-in"
     broken: bool = False
+    serial: bool = False
     occupied: bool = False
 
     @property

@@ -65,3 +65,15 @@ def test_a_bundle_for_ranks_on_one_gpu_runs_there(
 def test_a_schedule_for_ranks_on_one_gpu_says_so() -> None:
     schedule = ark.compiler.compile_schedule(_ranks(), "cuda:sm_90a", devices=[0])
     assert schedule.manifest.shares_device
+
+
+def test_ranks_with_launches_of_their_own_share_a_gpu() -> None:
+    world = ark.compile(
+        _ranks(), target="cuda:sm_90a", devices=[1, 1], concurrent=True, cache=False
+    )
+    manifest = world.bundle.manifest
+    assert (manifest.target.sms, manifest.shares_device) == (132, True)
+    with pytest.raises(ark.InvalidUsageError, match="a GPU is named twice"):
+        ark.compile(_ranks(), target="cuda:1,1", cache=False)
+    with pytest.raises(ark.InvalidUsageError, match="option concurrent=1: expected True or False"):
+        ark.compile(_ranks(), target="cuda:sm_90a", concurrent=1)  # type: ignore[call-overload]

@@ -12,9 +12,11 @@ import json
 import os
 import signal
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -140,6 +142,20 @@ def chosen() -> Any:
 def wrong_devices() -> Any:
     lists = ([0, 1, 2], [9], [0, 0], [0])
     return [error_of(functools.partial(bound, devices)) for devices in lists]
+
+
+def launches_at_once() -> Any:
+    """Ranks in processes have no launches on one GPU: neither compiled nor loaded programs."""
+    with ark.Program("sum", rank=world.rank, world_size=world.world_size) as program:
+        ark.output("y", ark.all_reduce(ark.input("x", (4,))))
+    shared: dict[str, Any] = {"devices": [0, 0], "concurrent": True}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "world.arkbin"
+        bundle().save(path)
+        return [
+            error_of(lambda: ark.compile(program, "cuda:sm_90a", **shared)),
+            error_of(lambda: ark.load(path, **shared)),
+        ]
 
 
 def differ(difference: str) -> Any:

@@ -44,6 +44,13 @@ def test_invalid_devices(launch: Launch) -> None:
         assert "one process with devices=[0]" in texts[3]
 
 
+def test_launches_at_once_need_one_process(launch: Launch) -> None:
+    for errors in launch("launches_at_once"):
+        for kind, text in errors:
+            assert kind == "InvalidUsageError"
+            assert "concurrent=True is for ranks in one process" in text
+
+
 def test_one_gpu_with_mps(launch: Launch) -> None:
     assert launch("mps") == [0.0, 0.0]
 

@@ -7,7 +7,6 @@ of signals between GPUs, and mistakes in linking, change results.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,16 +21,17 @@ from emulation.worlds import (
     all_collectives,
     counting,
     forwarding,
+    looking_up,
     stepping,
+    wait_for_more,
 )
 
 import ark_mlir as ark
-from ark_mlir.bundle import Bundle, Opcode
+from ark_mlir.bundle import Opcode
 from ark_mlir.dtypes import DType
 from ark_mlir.models.sharding import Shard
 from ark_mlir.runtime.ranks import linked_semaphore
 from ark_mlir.runtime.ranks.linked_semaphore import LinkedSemaphore
-from ark_mlir.runtime.ranks.rank_bundle import lanes_of_rank
 
 
 def heads(size: int) -> Programs:
@@ -219,19 +219,6 @@ def test_a_signal_to_the_wrong_gpu_shows(make: Make, monkeypatch: pytest.MonkeyP
 # -- runs that fail --------------------------------------------------------------------------
 
 
-def looking_up(size: int) -> Programs:
-    """Each rank looks up its own element, and all ranks sum the elements."""
-    programs: Programs = []
-    for rank in range(size):
-        with ark.Program("looking_up", rank=rank, world_size=size) as program:
-            x = ark.input("x", (4,), ark.int32)
-            index = ark.scalar("index", ark.int32)
-            picked = ark.gather(ark.mul(x, x), index, 0, name="pick")
-            ark.output("y", ark.all_reduce(picked, name="total"))
-        programs.append(program)
-    return programs
-
-
 class Failing:
     """Ranks on separate GPUs, whose inputs are the numbers from 0 to 3."""
 
@@ -257,21 +244,6 @@ def test_a_bad_index_of_one_rank(bad: int, library: Path, tmp_path: Path) -> Non
                 failing.run([9 if rank == bad else index for rank, index in enumerate(good)])
             assert f"rank{bad}/" in str(caught.value)
             assert failing.run(good) == [14] * 3
-
-
-def wait_for_more(bundle: Bundle, rank: int) -> Bundle:
-    """Makes the first wait of a rank require one signal more than there are."""
-    rows = np.array(bundle.tables.instructions)
-    lanes = bundle.tables.lanes[list(lanes_of_rank(bundle, rank))]
-    own = np.concatenate([np.arange(first, last) for _, first, last in lanes.tolist()])
-    wait = own[rows[own, 0] == Opcode.WAIT][0]
-    rows[wait, 2] += 1
-    tables = replace(bundle.tables, instructions=rows)
-    return replace(
-        bundle,
-        tables=tables,
-        sections={**bundle.sections, "instructions": memoryview(rows.tobytes())},
-    )
 
 
 @pytest.mark.parametrize("hangs", [0, 1])

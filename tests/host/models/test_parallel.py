@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -10,7 +11,9 @@ import numpy as np
 import pytest
 
 import ark_mlir as ark
+from ark_mlir.models.decoder_config import DecoderConfig, divide
 from ark_mlir.models.sharding import Shard
+from ark_mlir.simulation import simulate
 
 PROMPT = [(7 * i + 3) % 37 for i in range(11)]
 KINDS = ["llama", "qwen3"]
@@ -158,9 +161,46 @@ def test_ranks_exchange_two_sums_a_layer_and_the_logits(folders: dict[str, Path]
 
 def test_models_that_ranks_cannot_divide_raise(folders: dict[str, Path]) -> None:
     for size, message in (
-        (4, "tensor_parallel 4 does not divide kv_heads 2; this model can have 1, 2 ranks"),
-        (3, "tensor_parallel 3 does not divide heads 4"),
+        (3, "tensor_parallel 3 does not divide heads 4; this model can have 1, 2, 4 ranks"),
+        (8, "tensor_parallel 8 does not divide heads 4"),
         (0, "tensor_parallel must be at least 1, not 0"),
     ):
         with pytest.raises(ark.InvalidUsageError, match=message):
             ark.models.load(folders["llama"], tensor_parallel=size)
+
+
+def test_numbers_of_ranks_that_do_not_fit_key_heads_or_vocabulary() -> None:
+    sizes = DecoderConfig(
+        vocabulary=5, hidden=48, layers=1, heads=12, kv_heads=4, head=4, intermediate=96
+    )
+    assert [part.kv_heads for part in divide(replace(sizes, vocabulary=12), 12)] == [1] * 12
+    message = "tensor_parallel 6 does not divide kv_heads 4; this model can have 1, 2, 4, 12 ranks"
+    with pytest.raises(ark.InvalidUsageError, match=message):
+        divide(sizes, 6)
+    with pytest.raises(ark.InvalidUsageError, match="12 exceeds the vocabulary of 5 tokens"):
+        divide(sizes, 12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_more_ranks_than_key_heads(folders: dict[str, Path], kind: str) -> None:
+    """Two of four ranks have the same one of two key heads."""
+    alone = ark.models.load(folders[kind], max_length=24, chunk=4).compile("cpu:1")
+    shared = ark.models.load(folders[kind], max_length=24, chunk=4, tensor_parallel=4)
+    for rank, program in enumerate(shared.ranks["decode"]):
+        _, heads, _, elements = program.states["layers.0.key"].shape
+        assert heads == 1
+        parts = Shard(rank, 4).parts(shared.parameters_of("decode"), program)
+        key = "model.layers.0.self_attn.k_proj.weight"
+        head = shared.parameters_of("decode")[key].reshape(2, elements, -1)[rank // 2]
+        np.testing.assert_array_equal(parts[key], head)
+    assert shared.compile("cpu:1").generate(PROMPT, 8, stop=()) == alone.generate(
+        PROMPT, 8, stop=()
+    )
+
+
+def test_a_simulation_of_more_ranks_than_key_heads(folders: dict[str, Path]) -> None:
+    model = ark.models.load(folders["llama"], max_length=16, chunk=4, tensor_parallel=4)
+    schedule = ark.compiler.compile_schedule(model.ranks["decode"], "cuda:sm_90a")
+    prediction = simulate(schedule, "h200", world=4)
+    assert prediction.ranks == 4
+    assert len({link.name for link in prediction.links if link.messages}) == 8

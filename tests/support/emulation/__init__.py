@@ -83,6 +83,7 @@ class Emulation:
         seed: determines the order in which threads run and stores become visible.
         races: True to look for accesses to shared memory that nothing orders, which takes time.
         devices: the number of GPUs: one, or one for each rank.
+        concurrent: True if each of the ranks has a launch of its own on one GPU.
         options: options of :func:`ark_mlir.compile`.
 
     Attributes:
@@ -103,6 +104,7 @@ class Emulation:
         seed: int = 0,
         races: bool = True,
         devices: int = 1,
+        concurrent: bool = False,
         **options: Any,
     ) -> None:
         backend = "hip" if arch.startswith("gfx") else "cuda"
@@ -111,9 +113,15 @@ class Emulation:
         # Ranks that share a GPU share its SMs.
         self._sms = sms * ranks // devices
         self._target = target = replace(known, sms=self._sms, warps=warps or known.warps)
+        self._ordinals = [0] * ranks if concurrent else list(range(devices))
         with _emulated_code(backend, library, folder, races) as toolchain:
             compiled = compile_program(
-                program, target, cache=False, devices=range(devices), **options
+                program,
+                target,
+                cache=False,
+                devices=self._ordinals,
+                concurrent=concurrent,
+                **options,
             )
         self.text = toolchain.text
         self.sites = toolchain.lowered.sites
@@ -126,7 +134,7 @@ class Emulation:
         """Loads the program again, on new GPUs, with some instructions mutated."""
         behaviour = Behaviour(seed, mutations or {})
         self.executed = behaviour.executed
-        options = self.sites, behaviour, self._devices
+        options = self.sites, behaviour, self._devices, len(self._ordinals)
         backend = self._target.backend
         if backend == "hip":
             self._cuda = EmulatedHip(self._library, self._target, *options)
@@ -138,7 +146,7 @@ class Emulation:
     def _make_driver(self) -> Driver:
         if self._target.backend == "hip":
             return GpuDriver(HipApi(self._cuda))
-        apis = [CudaApi(self._cuda, ordinal) for ordinal in range(self._devices)]
+        apis = [CudaApi(self._cuda, ordinal) for ordinal in self._ordinals]
         return GpuDriver(apis[0]) if len(apis) == 1 else CudaWorldDriver(apis)
 
     def run(self, arrays: Any, **options: Any) -> Any:

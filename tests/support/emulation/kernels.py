@@ -79,7 +79,9 @@ class TextKernel:
             library.simt_set_access(address, (1 << devices) - 1)
         memory = (ctypes.c_uint32 * len(values)).from_address(address)
         memory[:] = values
-        parts = [Part(self._kernel, address + 4 * device, shape) for device in range(devices)]
+        parts = [
+            Part(self._kernel, address + 4 * device, shape, device) for device in range(devices)
+        ]
         try:
             failure = launch(library, parts, behaviour or Behaviour())
             return Outcome(list(memory), failure)

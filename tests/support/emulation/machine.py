@@ -95,11 +95,12 @@ class Kernel:
 
 
 class Part(NamedTuple):
-    """The part of a launch that one GPU executes: a kernel, and the address of its context."""
+    """A kernel that runs with others: its GPU, and the address of its context."""
 
     kernel: Kernel
     context: int
     shape: Shape
+    device: int = 0
 
 
 class _Part(ctypes.Structure):
@@ -109,12 +110,12 @@ class _Part(ctypes.Structure):
         ("kernel", ctypes.c_void_p),
         ("context", ctypes.c_void_p),
         ("ctas", ctypes.c_int64),
+        ("device", ctypes.c_int64),
     ]
 
 
 def launch(library: Any, parts: Sequence[Part], behaviour: Behaviour) -> str:
-    """Runs a kernel on each GPU concurrently; returns the error that ended them, or an empty
-    string.
+    """Runs kernels concurrently; returns the error that ended them, or an empty string.
 
     The kernels have the same instructions.
     """
@@ -130,7 +131,9 @@ def launch(library: Any, parts: Sequence[Part], behaviour: Behaviour) -> str:
             address_of(image, "simt_variables"),
             ctypes.c_int32.from_address(address_of(image, "simt_num_variables")).value,
         )
-    launched = [_Part(part.kernel.address, part.context, part.shape.ctas) for part in parts]
+    launched = [
+        _Part(part.kernel.address, part.context, part.shape.ctas, part.device) for part in parts
+    ]
     failed = library.simt_launch(
         (_Part * len(launched))(*launched),
         len(launched),
@@ -155,18 +158,18 @@ def _describe(sites: list[Site], failure: str) -> str:
 
 
 class _Together:
-    """Launches that run concurrently: one on each GPU."""
+    """Launches that run concurrently."""
 
     def __init__(self, count: int) -> None:
         self.count = count
-        self.parts: dict[int, Part] = {}
+        self.parts: list[Part] = []
         self.thread: threading.Thread | None = None
 
 
 class EmulatedCuda(FakeCuda):
     """GPUs that run kernels of :mod:`emulation.lower`.
 
-    With several GPUs, launches begin together, as soon as each GPU has one.
+    Several launches begin together, as soon as all of them are queued.
 
     Args:
         library: the result of :func:`~emulation.host_code.load_library`.
@@ -175,6 +178,7 @@ class EmulatedCuda(FakeCuda):
         sites: the instructions of the kernel that is loaded.
         behaviour: the options of the emulation.
         devices: the number of GPUs.
+        launches: the number of launches that begin together; None means one on each GPU.
 
     Attributes:
         failure: the rule of a GPU that threads broke, or an empty string.
@@ -188,6 +192,7 @@ class EmulatedCuda(FakeCuda):
         sites: list[Site],
         behaviour: Behaviour,
         devices: int = 1,
+        launches: int | None = None,
     ) -> None:
         super().__init__(sms=sms, capability=_CAPABILITIES.get(arch, (0, 0)), devices=devices)
         self._library = library
@@ -196,7 +201,7 @@ class EmulatedCuda(FakeCuda):
         self._most_shared = _SHARED_MEMORY[arch]
         self._asked = _STATIC_LIMIT
         self._shape = Shape(0, 0, 0)
-        self._together = _Together(devices)
+        self._together = _Together(devices if launches is None else launches)
         self.failure = ""
 
     # -- memory ------------------------------------------------------------------------------
@@ -272,14 +277,14 @@ class EmulatedCuda(FakeCuda):
         return super()._cuLaunchKernelEx(config, function, parameters, extra)
 
     def _launch(self, device: Device, lanes: int, function: Any, context: int) -> Operation:
-        part = Part(function, context, self._shape)
+        part = Part(function, context, self._shape, device.ordinal)
         assert part.shape.ctas == lanes
         joined: list[_Together] = []
         device.running += 1
 
         def run() -> bool:
             if not joined:
-                joined.append(self._join(device, part))
+                joined.append(self._join(part))
             thread = joined[0].thread
             if thread is None:
                 return False
@@ -292,13 +297,13 @@ class EmulatedCuda(FakeCuda):
 
         return run
 
-    def _join(self, device: Device, part: Part) -> _Together:
+    def _join(self, part: Part) -> _Together:
         """Adds a launch to those that begin together, and starts them if it is the last one."""
         together = self._together
-        together.parts[device.ordinal] = part
+        together.parts.append(part)
         if len(together.parts) == together.count:
             self._together = _Together(together.count)
-            parts = [together.parts[ordinal] for ordinal in sorted(together.parts)]
+            parts = sorted(together.parts, key=lambda each: each.device)
             together.thread = threading.Thread(target=self._walk, args=(parts,))
             together.thread.start()
         return together

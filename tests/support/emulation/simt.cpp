@@ -32,9 +32,9 @@ constexpr int64_t kMostNanoseconds = int64_t(1) << 50;
 
 Launch *simt::launch = nullptr;
 
-Cta::Cta(int index, int device, int indexOnDevice, int threads)
-    : index(index), device(device), indexOnDevice(indexOnDevice),
-      threads(threads), warps((threads + getWarpSize() - 1) / getWarpSize()),
+Cta::Cta(int index, int part, int indexInPart, int threads)
+    : index(index), part(part), indexInPart(indexInPart), threads(threads),
+      warps((threads + getWarpSize() - 1) / getWarpSize()),
       warpgroups((threads + kWarpgroupSize - 1) / kWarpgroupSize) {
   warpTimes.resize(warps.size());
   convergenceTimes.resize(warps.size());
@@ -55,8 +55,11 @@ Cta::~Cta() { munmap(stacks, kStackBytes * threads.size()); }
 
 int simt::getThread() { return currentCta().current; }
 int simt::getCta() { return currentCta().index; }
-int simt::getDevice() { return currentCta().device; }
-int simt::getCtaOfDevice() { return currentCta().indexOnDevice; }
+static int getDeviceOf(const Cta &cta) {
+  return launch->parts[cta.part].device;
+}
+int simt::getDevice() { return getDeviceOf(currentCta()); }
+int simt::getCtaOfDevice() { return currentCta().indexInPart; }
 int simt::getWarpSize() { return launch->warpSize; }
 int simt::getSite() { return currentThread().site; }
 Mutation simt::getMutation() { return currentThread().mutation; }
@@ -77,9 +80,9 @@ void simt::suspend() { switchFibers(currentThread().fiber, launch->scheduler); }
 void simt::yield() { suspend(); }
 
 std::string simt::describeCta(const Cta &cta) {
-  std::string text = "CTA " + std::to_string(cta.indexOnDevice);
+  std::string text = "CTA " + std::to_string(cta.indexInPart);
   if (launch->parts.size() > 1)
-    text = "GPU " + std::to_string(cta.device) + ": " + text;
+    text = "GPU " + std::to_string(getDeviceOf(cta)) + ": " + text;
   return text;
 }
 
@@ -106,7 +109,7 @@ void simt_enter(int site) {
 
 static void runThread() {
   Cta &cta = currentCta();
-  const Part &part = launch->parts[cta.device];
+  const Part &part = launch->parts[cta.part];
   part.kernel(part.context);
   currentThread().state = State::Ended;
   noteProgress();
@@ -221,10 +224,10 @@ static std::string lastFailure;
 
 std::mutex &simt::getMutex() { return mutex; }
 
-/// Adds the CTAs of a GPU to the launch.
-static void addCtas(int device, int threads) {
-  for (int i = 0; i < launch->parts[device].ctas; ++i) {
-    auto cta = std::make_unique<Cta>(launch->ctas.size(), device, i, threads);
+/// Adds the CTAs of one of the kernels.
+static void addCtas(int part, int threads) {
+  for (int i = 0; i < launch->parts[part].ctas; ++i) {
+    auto cta = std::make_unique<Cta>(launch->ctas.size(), part, i, threads);
     for (int j = 0; j < threads; ++j)
       cta->threads[j].fiber.begin(cta->stacks + j * kStackBytes, kStackBytes,
                                   runThread);
@@ -232,22 +235,22 @@ static void addCtas(int device, int threads) {
   }
 }
 
-/// GPUs start at different times.
-static void skewDevices() {
-  for (size_t device = 0; device < launch->parts.size(); ++device) {
+/// Kernels start at different times.
+static void skewParts() {
+  for (size_t part = 0; part < launch->parts.size(); ++part) {
     int turns = draw() % (1 << draw() % 12);
     for (std::unique_ptr<Cta> &cta : launch->ctas)
-      if (cta->device == int(device))
+      if (cta->part == int(part))
         cta->pausedTurns = turns;
   }
 }
 
 extern "C" {
-/// Runs the kernels of all GPUs concurrently; returns 0, or 1 on failure.
-int simt_launch(const Part *parts, int devices, int threads, int warpSize,
+/// Runs kernels concurrently; returns 0, or 1 on failure.
+int simt_launch(const Part *parts, int count, int threads, int warpSize,
                 int64_t sharedBytes, uint64_t seed, const uint8_t *mutations,
                 uint8_t *executed) {
-  Launch own{{parts, parts + devices},
+  Launch own{{parts, parts + count},
              {},
              nullptr,
              {},
@@ -262,14 +265,14 @@ int simt_launch(const Part *parts, int devices, int threads, int warpSize,
     std::lock_guard<std::mutex> guard(mutex);
     launch = &own;
     std::vector<int> deviceOf;
-    for (int device = 0; device < devices; ++device) {
-      addCtas(device, threads);
-      deviceOf.resize(own.ctas.size(), device);
+    for (int part = 0; part < count; ++part) {
+      addCtas(part, threads);
+      deviceOf.resize(own.ctas.size(), parts[part].device);
     }
     int ctas = own.ctas.size();
     beginMemory(deviceOf);
-    if (devices > 1)
-      skewDevices();
+    if (count > 1)
+      skewParts();
     beginShared(ctas, threads, sharedBytes);
     beginRaces(ctas);
     beginCopies(ctas, threads);

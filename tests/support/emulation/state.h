@@ -32,18 +32,19 @@ struct Convergence {
   std::vector<Slot *> args, results;
 };
 
-/// The kernel of one GPU.
+/// One launch, on a GPU.
 struct Part {
   void (*kernel)(void *);
   void *context;
   int64_t ctas;
+  int64_t device;
 };
 
 struct Cta {
-  Cta(int index, int device, int indexOnDevice, int threads);
+  Cta(int index, int part, int indexInPart, int threads);
   ~Cta();
 
-  int index, device, indexOnDevice;
+  int index, part, indexInPart;
   std::vector<Thread> threads;
   std::vector<Convergence> warps, warpgroups;
   char *stacks;

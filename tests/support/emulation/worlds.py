@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,10 @@ from collective_programs import draw, draw_arguments, everything
 from small_decoders import CONFIG, LENGTH
 
 import ark_mlir as ark
+from ark_mlir.bundle import Bundle, Opcode
 from ark_mlir.dtypes import DType
 from ark_mlir.models.decoder import build_decode, divide
+from ark_mlir.runtime.ranks.rank_bundle import lanes_of_rank
 
 from . import Emulation
 from .mutants import Mutant, Mutation, judge, list_mutants
@@ -105,6 +108,35 @@ def counting(size: int, stopper: int) -> Programs:
             ark.output("y", ark.identity(total))
         programs.append(program)
     return programs
+
+
+def looking_up(size: int) -> Programs:
+    """Each rank looks up its own element, and all ranks sum the elements."""
+    programs: Programs = []
+    for rank in range(size):
+        with ark.Program("looking_up", rank=rank, world_size=size) as program:
+            x = ark.input("x", (4,), ark.int32)
+            index = ark.scalar("index", ark.int32)
+            picked = ark.gather(ark.mul(x, x), index, 0, name="pick")
+            ark.output("y", ark.all_reduce(picked, name="total"))
+        programs.append(program)
+    return programs
+
+
+def wait_for_more(bundle: Bundle, rank: int) -> Bundle:
+    """Makes the first wait of a rank require one signal more than there are."""
+    rows = np.array(bundle.tables.instructions)
+    lanes = bundle.tables.lanes[list(lanes_of_rank(bundle, rank))]
+    bounds: list[tuple[int, int]] = [(first, last) for _, first, last in lanes.tolist()]
+    own = np.concatenate([np.arange(first, last, dtype=np.int64) for first, last in bounds])
+    wait = own[rows[own, 0] == Opcode.WAIT][0]
+    rows[wait, 2] += 1
+    tables = replace(bundle.tables, instructions=rows)
+    return replace(
+        bundle,
+        tables=tables,
+        sections={**bundle.sections, "instructions": memoryview(rows.tobytes())},
+    )
 
 
 class World:

@@ -112,11 +112,11 @@ def installed(monkeypatch: pytest.MonkeyPatch, kernel: bytes) -> Callable[..., A
     """``installed(cuda, devices)`` returns a world on GPUs by their numbers, with the stand-in for
     the CUDA package."""
 
-    def make(cuda: FakeCuda, devices: list[int] | None) -> Any:
+    def make(cuda: FakeCuda, devices: list[int] | None, **options: Any) -> Any:
         monkeypatch.setattr(cuda_api, "import_driver", lambda: cuda)
         manifest, sections = ring_program(2).parts(kernel, ranks=2)
         manifest["target"].update(backend="cuda", arch="sm_90a", warps=16, shared_memory=1024)
-        return make_executable(Bundle.from_parts(manifest, sections), devices=devices)
+        return make_executable(Bundle.from_parts(manifest, sections), devices=devices, **options)
 
     return make
 
@@ -125,6 +125,23 @@ def installed(monkeypatch: pytest.MonkeyPatch, kernel: bytes) -> Callable[..., A
 def test_devices_by_number(installed: Any, two: FakeCuda, devices: list[int] | None) -> None:
     with installed(two, devices) as world:
         check_run(world.bind(weights(2)))
+
+
+@pytest.mark.parametrize("devices", [[0, 0], [1, 1], [1, 0]])
+def test_devices_that_are_named_twice(installed: Any, two: FakeCuda, devices: list[int]) -> None:
+    with installed(two, devices, concurrent=True) as world:
+        check_run(world.bind(weights(2)))
+        used = [device.ordinal for device in two.devices if device.held]
+        assert used == sorted(set(devices))
+
+
+def test_the_remedy_for_a_gpu_that_is_named_twice(installed: Any, two: FakeCuda) -> None:
+    with pytest.raises(ark.InvalidUsageError) as caught:
+        installed(two, [1, 1])
+    assert caught.value.notes == (
+        "devices=[1] runs all ranks on one GPU in one launch, and concurrent=True runs a launch "
+        "for each rank",
+    )
 
 
 def test_a_program_of_one_rank_on_the_second_gpu(

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 from internals import driver_of, ranks_of, storage_of
-from ring_worlds import PAGE, bound_world, check_run, inputs
+from ring_worlds import PAGE, bound_world, check_run, inputs, waiting_program
 
 import ark_mlir as ark
 from ark_mlir.runtime.gpu import driver as gpu_driver
 from ark_mlir.testing.fake_gpu import FakeCuda, fake_world
-from ark_mlir.testing.toy import ToyProgram, barrier, run, signal, wait
+from ark_mlir.testing.toy import ToyProgram, barrier, run
 
 
 def living(cuda: FakeCuda, kernel: bytes) -> None:
@@ -200,23 +200,6 @@ def test_a_lost_context(two: FakeCuda, kernel: bytes, crashed: int) -> None:
     assert (two.held, two.running) == (0, 0)
     with bound_world(two, kernel) as world:
         check_run(world)
-
-
-def waiting_program(hangs: int) -> ToyProgram:
-    """Two ranks; a lane of rank `hangs` waits for a signal that comes only if its input is not 0.
-
-    On the other rank a lane waits for that one at a barrier.
-    """
-    program = ToyProgram(sms=2, arena=2 * PAGE)
-    again, never = program.semaphore(2, "again"), program.semaphore(1, "never")
-    for rank in range(2):
-        state = program.buffer(f"rank{rank}/n", "state", "int64", [])
-        count = program.task("count", 1, [(state, 0)], f"rank{rank}/count")
-        if rank == hangs:
-            program.lane(rank, [wait(never, 1), run(count, 0, 1), barrier(again, 2), signal(never)])
-        else:
-            program.lane(rank, [run(count, 0, 1), barrier(again, 2)])
-    return program
 
 
 @pytest.mark.parametrize("hangs", [0, 1])

@@ -155,29 +155,3 @@ def test_a_gpu_whose_context_is_lost_before_its_kernel_begins(
         assert not isinstance(caught.value, ark.BusyError)
     with pytest.raises(ark.DeviceError):
         world.close()
-
-
-def test_two_launches_on_one_gpu(
-    cuda: FakeCuda, kernel: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Tests on a machine with one GPU rely on it."""
-    monkeypatch.setattr("ark_mlir.runtime.cuda.world.require_peer_access", lambda apis: None)
-    with bound_world(cuda, kernel, devices=[0, 0]) as world:
-        check_run(world)
-        with occupied(cuda, 0), pytest.raises(ark.BusyError, match="rank 0 of 'toy'"):
-            check_run(world)
-        check_run(world, 2, iterations=2)
-        driver = driver_of(world)
-        launch = ranks_of(driver)[1].launch
-
-        def fail(arguments: Any) -> None:
-            time.sleep(0.1)
-            raise ark.DeviceError("no launch today")
-
-        ranks_of(driver)[1].launch = fail
-        with pytest.raises(ark.DeviceError, match="no launch today"):
-            check_run(world)
-        ranks_of(driver)[1].launch = launch
-        assert [int(world.states[f"rank{rank}/n"]) for rank in range(2)] == [3, 3]
-        check_run(world)
-    assert (cuda.held, cuda.running, cuda.foreign_accesses) == (0, 0, [])
