@@ -14,6 +14,7 @@ pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
 
 import ark_mlir as ark
 from ark_mlir import ir
+from ark_mlir.cli.main import main
 from ark_mlir.compiler.lowering import choose_target
 from ark_mlir.compiler.source import load_module
 from ark_mlir.compiler.stages import run_stage
@@ -168,6 +169,18 @@ def test_the_error_names_the_largest_tensors() -> None:
         ark.compile(program, "cpu:2", memory="1MiB", cache=False)
     assert "exceeds the memory limit of 1048576 bytes" in str(caught.value)
     assert re.search(r"test_memory_limit.*4194304 bytes, .*from task 'wide", caught.value.notes[0])
+
+
+def test_the_option_of_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with ark.Program("p") as program:
+        product = ark.matmul(ark.input("x", (64, 64)), ark.parameter("w", (64, 64)))
+        ark.output("y", ark.softmax(product, 0))
+    (tmp_path / "p.mlir").write_text(str(load_module(program)))
+    command = ["compile", str(tmp_path / "p.mlir"), "-o", str(tmp_path / "p.arkbin")]
+    assert main([*command, "--target", "cpu:1", "--set", "memory=1KiB"]) == 1
+    assert "exceeds the memory limit of 1024 bytes" in capsys.readouterr().err
+    assert main([*command, "--target", "cpu:1", "--set", "memory=1MiB", "--report"]) == 0
+    assert "limit 1 MiB" in capsys.readouterr().out
 
 
 def test_a_module_that_has_an_arena_is_refused() -> None:
