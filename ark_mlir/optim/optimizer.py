@@ -7,10 +7,16 @@ from collections.abc import Callable, Sequence
 from .. import frontend as ark
 from ..dtypes import bool_, fp32, int32
 from ..frontend import Tensor
+from ..frontend.program import current
 from ..units import counted
+from .buckets import Bucket, make_buckets
 from .checks import as_floats, as_number, as_state_name, invalid, store, widened
 
-__all__ = ["LearningRate", "Optimizer"]
+__all__ = ["BUCKET_BYTES", "LearningRate", "Optimizer"]
+
+# As in PyTorch's data parallelism: large enough for the bandwidth of links, and small enough that
+# the first buckets are exchanged early.
+BUCKET_BYTES = 25 << 20
 
 LearningRate = float | Tensor | Callable[[Tensor], Tensor]
 """A number, a tensor, or a function of the number of steps so far."""
@@ -28,7 +34,14 @@ class Optimizer:
         True
     """
 
-    def __init__(self, weights: Sequence[Tensor], lr: LearningRate, name: str) -> None:
+    def __init__(
+        self,
+        weights: Sequence[Tensor],
+        lr: LearningRate,
+        name: str,
+        shard: bool = False,
+        bucket_bytes: int = BUCKET_BYTES,
+    ) -> None:
         self._op = f"ark.optim.{type(self).__name__}"
         self.weights = as_floats(weights, "weights", self._op)
         for number, weight in enumerate(self.weights):
@@ -49,14 +62,17 @@ class Optimizer:
         if isinstance(lr, Tensor) and (lr.size != 1 or not lr.dtype.is_float):
             raise invalid(f"lr must be a float scalar, not {lr.dtype}{list(lr.shape)}", self._op)
         self._lr = lr
+        self._buckets = self._divide(bucket_bytes) if shard else None
         self.count = ark.state(f"{self._name}.step", (), int32)
 
     def step(self, gradients: Sequence[Tensor], skip: Tensor | None = None) -> None:
         """Updates the weights, and the states of the optimizer, once.
 
         Args:
-            gradients: a float tensor for each weight, of the shape of the weight.
-            skip: a bool scalar; if it is true at run time, no state changes.
+            gradients: a float tensor for each weight, of the shape of the weight. With `shard`,
+                those of this rank; the optimizer adds those of all ranks.
+            skip: a bool scalar; if it is true at run time, no state changes. With `shard`, it must
+                have the same value in all ranks.
 
         Raises InvalidUsageError if the number of gradients, a shape or a dtype does not fit, or
         `skip` is not a bool scalar.
@@ -85,8 +101,33 @@ class Optimizer:
                 raise invalid(f"skip must be a bool scalar, not {skip!r}", self._op)
             skip = ark.reshape(skip, ())
         rate = self._rate()
-        self._apply([widened(slope) for slope in slopes], rate, skip)
+        widths = [widened(slope) for slope in slopes]
+        if self._buckets is None:
+            values = self._update([widened(w) for w in self.weights], widths, rate, skip)
+            for weight, value in zip(self.weights, values, strict=True):
+                store(weight, value, skip)
+        else:
+            parts = [bucket.part(self.weights) for bucket in self._buckets]
+            sums = [bucket.reduce(widths) for bucket in self._buckets]
+            values = self._update(parts, sums, rate, skip)
+            for bucket, value in zip(self._buckets, values, strict=True):
+                for number, whole in zip(bucket.numbers, bucket.gather(value), strict=True):
+                    store(self.weights[number], whole, skip)
         store(self.count, self.count + 1, skip)
+
+    def _divide(self, bucket_bytes: int) -> list[Bucket]:
+        program = current(self._op)
+        if program.rank is None or program.world_size is None:
+            raise invalid(
+                f"shard=True: program {program.name!r} has no ranks; pass rank= and world_size= to "
+                "ark.Program",
+                self._op,
+            )
+        if isinstance(bucket_bytes, bool) or not isinstance(bucket_bytes, int) or bucket_bytes < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise invalid(
+                f"bucket_bytes must be a positive integer, not {bucket_bytes!r}", self._op
+            )
+        return make_buckets(self.weights, program.rank, program.world_size, bucket_bytes)
 
     def _rate(self) -> Tensor:
         """Returns the learning rate of this step, an fp32 scalar."""
@@ -99,11 +140,26 @@ class Optimizer:
             return ark.reshape(widened(lr), ())
         return ark.constant(lr, fp32)
 
-    def _apply(self, slopes: Sequence[Tensor], rate: Tensor, skip: Tensor | None) -> None:
-        raise NotImplementedError(f"{type(self).__name__} defines no _apply")
+    def _update(
+        self,
+        weights: Sequence[Tensor],
+        slopes: Sequence[Tensor],
+        rate: Tensor,
+        skip: Tensor | None,
+    ) -> list[Tensor]:
+        """Updates the moments, and returns the new values of weights; all tensors are fp32."""
+        raise NotImplementedError(f"{type(self).__name__} defines no _update")
 
     def _moments(self, moment: str) -> list[Tensor]:
-        """Returns an fp32 state of zeros for each weight, ``<name>.<moment>.<weight>``."""
+        """Returns an fp32 state of zeros for each weight, ``<name>.<moment>.<weight>``.
+
+        With `shard`, a state ``<name>.<moment>.bucket<number>`` for this rank's part of a bucket.
+        """
+        if self._buckets is not None:
+            return [
+                ark.state(f"{self._name}.{moment}.bucket{number}", (bucket.extent,), fp32)
+                for number, bucket in enumerate(self._buckets)
+            ]
         return [
             ark.state(f"{self._name}.{moment}.{name}", weight.shape, fp32)
             for name, weight in zip(self._names, self.weights, strict=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..frontend import Tensor
-from .checks import as_number, invalid, store, widened
-from .optimizer import LearningRate, Optimizer
+from .checks import as_number, invalid, store
+from .optimizer import BUCKET_BYTES, LearningRate, Optimizer
 
 __all__ = ["SGD"]
 
@@ -24,9 +24,13 @@ class SGD(Optimizer):
         weight_decay: factor of the weight that is added to its gradient.
         name: prefix of the names of the states ``<name>.step`` and, with `momentum`,
             ``<name>.momentum.<weight>``. Two optimizers of a program need two names.
+        shard: True gives each rank the moments of one part of the weights (ZeRO, stage 1): a step
+            adds the gradients of all ranks, updates this part, and gathers the parts. Pass the
+            gradients of this rank, without ``ark.all_reduce``.
+        bucket_bytes: with `shard`, the bytes of gradients in fp32 that ranks exchange together.
 
-    All sums are computed in fp32. Raises InvalidUsageError if a weight is not a state, or a number
-    is out of range.
+    All sums are computed in fp32. Raises InvalidUsageError if a weight is not a state, a number is
+    out of range, or `shard` is True in a program without ranks.
 
     Example:
         >>> w = ark.state("w", (4, 64))
@@ -42,8 +46,10 @@ class SGD(Optimizer):
         nesterov: bool = False,
         weight_decay: float = 0.0,
         name: str = "sgd",
+        shard: bool = False,
+        bucket_bytes: int = BUCKET_BYTES,
     ) -> None:
-        super().__init__(weights, lr, name)
+        super().__init__(weights, lr, name, shard, bucket_bytes)
         self._momentum = as_number(momentum, "momentum", self._op, 0.0, 1.0)
         self._nesterov = bool(nesterov)
         self._decay = as_number(weight_decay, "weight_decay", self._op)
@@ -51,13 +57,20 @@ class SGD(Optimizer):
             raise invalid("nesterov=True needs a momentum above 0", self._op)
         self._sums = self._moments("momentum") if self._momentum else []
 
-    def _apply(self, slopes: Sequence[Tensor], rate: Tensor, skip: Tensor | None) -> None:
-        for number, (weight, slope) in enumerate(zip(self.weights, slopes, strict=True)):
-            old = widened(weight)
+    def _update(
+        self,
+        weights: Sequence[Tensor],
+        slopes: Sequence[Tensor],
+        rate: Tensor,
+        skip: Tensor | None,
+    ) -> list[Tensor]:
+        values: list[Tensor] = []
+        for number, (weight, slope) in enumerate(zip(weights, slopes, strict=True)):
             if self._decay:
-                slope = slope + old * self._decay
+                slope = slope + weight * self._decay
             if self._sums:
                 total = self._sums[number] * self._momentum + slope
                 store(self._sums[number], total, skip)
                 slope = slope + total * self._momentum if self._nesterov else total
-            store(weight, old - slope * rate, skip)
+            values.append(weight - slope * rate)
+        return values

@@ -236,7 +236,7 @@ def _figures(
         ("tasks", f"{report.tasks:,}"),
         ("vCTAs", f"{report.vctas:,}"),
         ("waits / barriers", sync),
-        ("arena", size(report.arena_bytes)),
+        ("arena", report.arena),
         ("parameters", size(report.parameter_bytes)),
         ("kernel", size(report.kernel_bytes)),
     ]

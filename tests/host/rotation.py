@@ -417,6 +417,8 @@ ROTATION: dict[str, tuple[int, int]] = {
     "training/test_model_examples.py::test_the_loss_falls": (8, 5),
     "training/test_optim.py::test_optimizer": (8, 2),
     "training/test_refusals.py::test_every_op_of_the_dialect_is_in_one_table": (8, 4),
+    "training/test_sharded_optimizer.py::test_replicas_are_those_of_data_parallelism": (8, 0),
+    "training/test_sharded_optimizer.py::test_weights_in_bf16": (8, 6),
     "training/test_trainer.py::test_a_resumed_run_has_the_bits_of_one_that_went_on": (8, 4),
     "tuning/test_tuning.py::test_costs_come_before_the_comparison": (8, 0),
     "tuning/test_tuning.py::test_tune": (8, 5),

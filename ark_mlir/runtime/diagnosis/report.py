@@ -118,7 +118,7 @@ class Report:
             ("waits", f"{self.waits:,} ({signals}, {counted(self.semaphores, 'semaphore')})"),
             ("barriers", f"{self.barriers:,}"),
             ("prefetches", f"{self.prefetches:,}"),
-            ("arena", f"{size(self.arena_bytes)}{self._live()}"),
+            ("arena", self.arena),
             ("parameters", f"{size(self.parameter_bytes)}{self._bound()}"),
             ("states", size(self.state_bytes)),
             ("constants", size(self.constant_bytes)),
@@ -153,12 +153,20 @@ class Report:
         title = html.escape(f"{self.program} ({self.producer})")
         return f"<p>{title}</p><table><tbody>{rows}</tbody></table>{items}"
 
-    def _live(self) -> str:
+    @property
+    def arena(self) -> str:
+        """Returns the size of the arena, its ratio to the largest live set, and the memory limit,
+        as text.
+
+        Example:
+            >>> exe.report().arena
+            '0 B'
+        """
         if not self.largest_live_set:
-            return ""
+            return size(self.arena_bytes)
         ratio = self.arena_bytes / self.largest_live_set
         limit = "" if self.memory_limit is None else f", limit {size(self.memory_limit)}"
-        return f" ({ratio:.2f} x the largest live set{limit})"
+        return f"{size(self.arena_bytes)} ({ratio:.2f} x the largest live set{limit})"
 
     def _resources(self) -> str:
         """Returns the kernel's registers, spills and shared memory in words, if they are known."""

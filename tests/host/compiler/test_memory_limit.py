@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,11 @@ pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
 
 import ark_mlir as ark
 from ark_mlir import ir
+from ark_mlir.cli.main import main
 from ark_mlir.compiler.lowering import choose_target
 from ark_mlir.compiler.source import load_module
 from ark_mlir.compiler.stages import run_stage
+from ark_mlir.show import write_timeline
 
 CHAR_GPT = {"vocab_size": 256, "n_embd": 128, "n_layer": 4, "n_head": 4, "n_positions": 128}
 GPT2_SMALL = {"vocab_size": 50257, "n_embd": 768, "n_layer": 12, "n_head": 12, "n_positions": 1024}
@@ -102,7 +105,7 @@ def test_recomputation_halves_the_arena() -> None:
 
 
 @pytest.mark.parametrize("checkpoint", [False, True], ids=["stored", "recomputed"])
-def test_a_limited_step_computes_the_same_bits(checkpoint: bool) -> None:
+def test_a_limited_step_computes_the_same_bits(checkpoint: bool, tmp_path: Path) -> None:
     recipe = gpt(TINY, batch=2, length=16, checkpoint=checkpoint)
     bound = ark.training.initial_weights(recipe.weights, layers=2)
     corpus = np.random.default_rng(0).integers(0, 256, 5000).astype(np.int32)
@@ -114,6 +117,7 @@ def test_a_limited_step_computes_the_same_bits(checkpoint: bool) -> None:
             recipe.program, recipe.loop, batches, target="cpu:2",
             bind={**bound, "corpus": corpus}, memory=memory,
         ) as trainer:  # fmt: skip
+            write_timeline(trainer.executable, tmp_path / "timeline.html")
             return trainer.run(5), trainer.executable.report()
 
     losses, report = train(None)
@@ -122,7 +126,9 @@ def test_a_limited_step_computes_the_same_bits(checkpoint: bool) -> None:
     assert limited.memory_limit == least
     assert limited.arena_bytes <= least < report.arena_bytes
     assert limited.proven
-    assert "x the largest live set, limit " in str(limited)
+    assert limited.arena in str(limited)
+    assert "x the largest live set, limit " in limited.arena
+    assert limited.arena in (tmp_path / "timeline.html").read_text()
     np.testing.assert_array_equal(losses, limited_losses)
 
 
@@ -163,6 +169,18 @@ def test_the_error_names_the_largest_tensors() -> None:
         ark.compile(program, "cpu:2", memory="1MiB", cache=False)
     assert "exceeds the memory limit of 1048576 bytes" in str(caught.value)
     assert re.search(r"test_memory_limit.*4194304 bytes, .*from task 'wide", caught.value.notes[0])
+
+
+def test_the_option_of_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with ark.Program("p") as program:
+        product = ark.matmul(ark.input("x", (64, 64)), ark.parameter("w", (64, 64)))
+        ark.output("y", ark.softmax(product, 0))
+    (tmp_path / "p.mlir").write_text(str(load_module(program)))
+    command = ["compile", str(tmp_path / "p.mlir"), "-o", str(tmp_path / "p.arkbin")]
+    assert main([*command, "--target", "cpu:1", "--set", "memory=1KiB"]) == 1
+    assert "exceeds the memory limit of 1024 bytes" in capsys.readouterr().err
+    assert main([*command, "--target", "cpu:1", "--set", "memory=1MiB", "--report"]) == 0
+    assert "limit 1 MiB" in capsys.readouterr().out
 
 
 def test_a_module_that_has_an_arena_is_refused() -> None:

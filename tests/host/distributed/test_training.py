@@ -12,6 +12,8 @@ import pytest
 
 pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
 
+from ark_mlir.runtime.arrays.safetensors import read_safetensors
+
 Train = Callable[[str], "list[Any]"]
 # Batches are made at most three steps ahead, and steps are saved by fours.
 STEPS, SAVED = 30, (8, 12)
@@ -56,6 +58,24 @@ def test_ctrl_c_in_one_rank(train: Train, weights: list[Any], tmp_path: Path) ->
         assert each["error"][0] == "InvalidUsageError"
         assert "the ranks have no saved step in common: " in each["error"][1]
         assert f"rank 0 has {STEPS}, rank 1 has {stopped}" in each["error"][1]
+
+
+def test_ranks_that_divide_the_moments(train: Train, tmp_path: Path) -> None:
+    """A training that is interrupted and resumed has the bits of plain data parallelism."""
+    plain = train("whole, adamw")
+    assert plain[0] == plain[1]
+    assert plain[0]["step"] == STEPS
+    for file in tmp_path.iterdir():
+        file.unlink()
+    stopped = train("interrupted, sharded")
+    assert stopped[0]["error"][0] == "KeyboardInterrupt"
+    assert 9 < stopped[0]["step"] < STEPS
+    resumed = train("whole, sharded")
+    assert resumed == plain
+    moments = [read_safetensors(tmp_path / f"{rank}.safetensors") for rank in range(2)]
+    # Three weights are two for each rank, with a zero at the end.
+    assert [each["adamw.mean.bucket0"].shape for each in moments] == [(2,), (2,)]
+    assert moments[1]["adamw.mean.bucket0"][1] == 0
 
 
 def test_a_rank_that_is_lost(train: Train, weights: list[Any]) -> None:

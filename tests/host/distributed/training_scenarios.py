@@ -25,15 +25,23 @@ EVENT = (1, 13)
 AHEAD = 2
 
 
-def trainer_of(queue: ark.training.Queue, save: Path) -> ark.training.Trainer:
-    """Returns a data-parallel training, whose gradients are those of all ranks' batches."""
+def trainer_of(queue: ark.training.Queue, save: Path, optimizer: str) -> ark.training.Trainer:
+    """Returns a data-parallel training, whose gradients are those of all ranks' batches.
+
+    The optimizer is SGD, or ``adamw``, or ``sharded``: AdamW whose moments the ranks divide.
+    """
     world = ark.distributed.current()
     with ark.Program("fit", rank=world.rank, world_size=world.world_size) as program:
         loop = ark.training.Loop(steps=8)
         x, w = loop.input("x", (4, 3)), ark.state("w", (3,), init=0.5)
         loss = ark.reduce_mean((x @ w - 1.0) ** 2.0, keepdims=False) / float(world.world_size)
-        slopes = [ark.all_reduce(slope) for slope in ark.gradients(loss, [w])]
-        ark.optim.SGD([w], lr=0.1).step(slopes, skip=loop.end(ark.all_reduce(loss)))
+        slopes, skip = ark.gradients(loss, [w]), loop.end(ark.all_reduce(loss))
+        if optimizer == "sharded":
+            ark.optim.AdamW([w], lr=0.1, shard=True).step(slopes, skip=skip)
+        else:
+            slopes = [ark.all_reduce(slope) for slope in slopes]
+            make = ark.optim.AdamW if optimizer else ark.optim.SGD
+            make([w], lr=0.1).step(slopes, skip=skip)
     return ark.training.Trainer(program, loop, queue, target="cpu:1", save=save, save_every=4)
 
 
@@ -72,7 +80,11 @@ def arrange(kind: str, rank: int) -> None:
 
 
 def run(kind: str, save: Path) -> dict[str, Any]:
-    """Trains, and returns the error and what is left."""
+    """Trains, and returns the error and what is left.
+
+    `kind` is an event, or an event, a comma and an optimizer.
+    """
+    kind, _, optimizer = kind.partition(", ")
     rank = ark.distributed.current().rank
 
     def batch(step: int) -> dict[str, Any]:
@@ -87,7 +99,7 @@ def run(kind: str, save: Path) -> dict[str, Any]:
         return {"x": rows}
 
     queue = ark.training.Queue(lambda first: map(batch, itertools.count(first)), AHEAD)
-    with trainer_of(queue, save) as trainer:
+    with trainer_of(queue, save, optimizer) as trainer:
         trainer.resume(save)
         arrange(kind, rank)
         error = ["", ""]
