@@ -169,7 +169,7 @@ def Ark_RowNormOp : Ark_Op<"row_norm", [
 
     ```mlir
     ark.row_norm ins(%x, %weight : memref<4x64xbf16>, memref<64xbf16>)
-        outs(%y, %scale : memref<4x64xbf16>, memref<4xf32>) eps = 1.0e-5
+        outs(%y : memref<4x64xbf16>) scale(%scale : memref<4xf32>) eps = 1.0e-5
         maps [affine_map<(r, c) -> (r, c)>, affine_map<(r, c) -> (c)>,
               affine_map<(r, c) -> (r, c)>, affine_map<(r, c) -> (r)>]
         prologue {
@@ -186,13 +186,14 @@ def Ark_RowNormOp : Ark_Op<"row_norm", [
     ```
   }];
   let arguments = (ins Variadic<Ark_TensorOrBuffer>:$inputs, Ark_TensorOrBuffer:$out,
-                       Ark_TensorOrBuffer:$scale, Optional<Ark_TensorOrBuffer>:$mean, F64Attr:$eps,
+                       Optional<Ark_TensorOrBuffer>:$mean, Ark_TensorOrBuffer:$scale, F64Attr:$eps,
                        AffineMapArrayAttr:$indexing_maps);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let regions = (region SizedRegion<1>:$prologue, SizedRegion<1>:$epilogue);
   let assemblyFormat = [{
     `ins` `(` $inputs `:` type($inputs) `)`
-    `outs` `(` $out `,` $scale (`,` $mean^)? `:` type($out) `,` type($scale) (`,` type($mean)^)? `)`
+    `outs` `(` $out `:` type($out) `)` (`mean` `(` $mean^ `:` type($mean) `)`)?
+    `scale` `(` $scale `:` type($scale) `)`
     `eps` `=` $eps `maps` $indexing_maps attr-dict-with-keyword
     `prologue` $prologue `epilogue` $epilogue (`->` type($results)^)?
   }];

@@ -32,9 +32,8 @@ static LogicalResult verifyOutMaps(RowNormOp op) {
   AffineMap all =
       AffineMap::getMultiDimIdentityMap(op.getNumLoops(), op.getContext());
   for (OpOperand &operand : op.getDpsInitsMutable()) {
-    AffineMap map = op.fillsOut(operand)
-                        ? all
-                        : all.getMajorSubMap(op.getNumRowLoops());
+    AffineMap map =
+        op.fillsOut(operand) ? all : all.getMajorSubMap(op.getNumRowLoops());
     if (op.getMap(operand) != map)
       return op.emitOpError("needs the map ")
              << AffineMapAttr::get(map) << " for operand "
@@ -108,9 +107,8 @@ int64_t RowNormOp::countFlops(ArrayRef<int64_t> extents,
   // with a mean another quotient.
   int64_t perElement = isCentred() ? 6 : 3,
           perRow = (isCentred() ? 3 : 2) + flopsOfFunction;
-  return addFlops(
-      multiplyFlops(multiplyExtents(extents), perElement),
-      multiplyFlops(multiplyExtents(extents.drop_back()), perRow));
+  return addFlops(multiplyFlops(multiplyExtents(extents), perElement),
+                  multiplyFlops(multiplyExtents(extents.drop_back()), perRow));
 }
 
 int64_t RowNormOp::countRuns(Region &region, ArrayRef<int64_t> extents) {

@@ -105,8 +105,8 @@ int64_t mlir::ark::countBodyFlops(TaskOp task) {
           getLoopExtents(task, cast<IndexingMapOpInterface>(op)),
           kFlopsOfFunction);
       flops = llvm::SaturatingAdd<uint64_t>(
-          flops, llvm::SaturatingMultiply<uint64_t>(each,
-                                                    countExecutions(task, op)));
+          flops,
+          llvm::SaturatingMultiply<uint64_t>(each, countExecutions(task, op)));
       return;
     }
     if (op->getNumResults() != 1 ||

@@ -20,12 +20,10 @@ static bool isElementwise(linalg::GenericOp op) {
          op.getNumLoops() == op.getNumParallelLoops() &&
          op.getMatchingIndexingMap(op.getDpsInitOperand(0)).isIdentity() &&
          op.getRegionOutputArgs()[0].use_empty() &&
-         llvm::all_of(op.getBody()->without_terminator(),
-                      [](Operation &inner) {
-                        return isMemoryEffectFree(&inner) &&
-                               inner.getNumRegions() == 0 &&
-                               !isa<linalg::IndexOp>(inner);
-                      });
+         llvm::all_of(op.getBody()->without_terminator(), [](Operation &inner) {
+           return isMemoryEffectFree(&inner) && inner.getNumRegions() == 0 &&
+                  !isa<linalg::IndexOp>(inner);
+         });
 }
 
 //===----------------------------------------------------------------------===//
@@ -42,9 +40,10 @@ public:
   /// Returns the number of an input of the new norm. Inputs of the same
   /// elements are one input.
   unsigned addInput(Value value, AffineMap map);
-  /// Adds the tensors that an elementwise op reads, except the operand `skip`.
-  /// `map` is from the loops of the norm to those of the op.
-  void addInputsOf(linalg::GenericOp op, AffineMap map, OpOperand *skip,
+  /// Adds the tensors among some inputs of an elementwise op, and appends their
+  /// numbers. `map` is from the loops of the norm to those of the op.
+  void addInputsOf(linalg::GenericOp op, AffineMap map,
+                   ArrayRef<OpOperand *> operands,
                    SmallVectorImpl<std::optional<unsigned>> &numbers);
 
   /// Creates the norm with empty regions that have arguments.
@@ -73,16 +72,14 @@ unsigned NormRebuilder::addInput(Value value, AffineMap map) {
 }
 
 void NormRebuilder::addInputsOf(
-    linalg::GenericOp op, AffineMap map, OpOperand *skip,
+    linalg::GenericOp op, AffineMap map, ArrayRef<OpOperand *> operands,
     SmallVectorImpl<std::optional<unsigned>> &numbers) {
-  for (OpOperand *input : op.getDpsInputOperands()) {
-    bool isTensor = isa<RankedTensorType>(input->get().getType());
-    numbers.push_back(
-        input == skip || !isTensor
-            ? std::nullopt
-            : std::optional(
-                  addInput(input->get(),
-                           op.getMatchingIndexingMap(input).compose(map))));
+  for (OpOperand *input : operands) {
+    std::optional<unsigned> number;
+    if (isa<RankedTensorType>(input->get().getType()))
+      number =
+          addInput(input->get(), op.getMatchingIndexingMap(input).compose(map));
+    numbers.push_back(number);
   }
 }
 
@@ -90,12 +87,11 @@ RowNormOp NormRebuilder::create(Value out) {
   SmallVector<AffineMap> allMaps(maps);
   for (OpOperand &init : norm.getDpsInitsMutable())
     allMaps.push_back(norm.getMap(init));
-  SmallVector<Type> types = {out.getType(), norm.getScale().getType()};
-  if (norm.isCentred())
-    types.push_back(norm.getMean().getType());
+  SmallVector<Type> types = {out.getType()};
+  llvm::append_range(types, llvm::drop_begin(norm->getResultTypes()));
   auto created =
       RowNormOp::create(rewriter, norm.getLoc(), types, inputs, out,
-                        norm.getScale(), norm.getMean(), norm.getEpsAttr(),
+                        norm.getMean(), norm.getScale(), norm.getEpsAttr(),
                         rewriter.getAffineMapArrayAttr(allMaps));
   OpBuilder::InsertionGuard guard(rewriter);
   Block *prologue = rewriter.createBlock(&created.getPrologue());
@@ -186,7 +182,8 @@ void FuseProducerIntoNorm::fuse(PatternRewriter &rewriter, RowNormOp norm,
     AffineMap map = norm.getMap(*input);
     bool isFused = input->getOperandNumber() == fused;
     if (isFused)
-      builder.addInputsOf(producer, map, /*skip=*/nullptr, ofProducer);
+      builder.addInputsOf(producer, map, producer.getDpsInputOperands(),
+                          ofProducer);
     numbers.push_back(isFused ? 0 : builder.addInput(input->get(), map));
   }
   RowNormOp created = builder.create(norm.getOut());
@@ -223,13 +220,19 @@ void FuseReaderIntoNorm::fuse(PatternRewriter &rewriter,
                               OpOperand *result) const {
   auto norm = result->get().getDefiningOp<RowNormOp>();
   NormRebuilder builder(rewriter, norm);
+  // The inputs of the norm replace its result among those of the reader.
+  AffineMap loops = rewriter.getMultiDimIdentityMap(norm.getNumLoops());
+  SmallVector<OpOperand *> inputs = reader.getDpsInputOperands();
+  unsigned position = result->getOperandNumber();
   SmallVector<unsigned> numbers;
+  SmallVector<std::optional<unsigned>> ofReader;
+  builder.addInputsOf(reader, loops, ArrayRef(inputs).take_front(position),
+                      ofReader);
   for (OpOperand *input : norm.getDpsInputOperands())
     numbers.push_back(builder.addInput(input->get(), norm.getMap(*input)));
-  SmallVector<std::optional<unsigned>> ofReader;
-  builder.addInputsOf(reader,
-                      rewriter.getMultiDimIdentityMap(norm.getNumLoops()),
-                      result, ofReader);
+  ofReader.push_back(std::nullopt);
+  builder.addInputsOf(reader, loops, ArrayRef(inputs).drop_front(position + 1),
+                      ofReader);
   RowNormOp created = builder.create(reader.getOutputs().front());
 
   IRMapping prologue;
@@ -249,7 +252,7 @@ void FuseReaderIntoNorm::fuse(PatternRewriter &rewriter,
   Value element = builder.cloneBlock(*norm.getEpilogueBlock(), epilogue);
   SmallVector<Value> elements;
   for (auto [input, number] : llvm::enumerate(ofReader))
-    elements.push_back(input == result->getOperandNumber() ? element
+    elements.push_back(input == position ? element
                        : number ? Value(created.getEpilogueArgument(*number))
                                 : Value());
   YieldOp::create(rewriter, norm.getLoc(), builder.cloneBody(reader, elements));

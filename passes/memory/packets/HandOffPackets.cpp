@@ -164,8 +164,7 @@ Value Rewriter::createTag(Location loc) {
 /// Clones an op that computes values. The clone writes to `out`. Returns the
 /// block that yields the elements.
 Block *Rewriter::cloneAsSender(Operation *producer, Value out) {
-  auto sender =
-      cast<DestinationStyleOpInterface>(builder.clone(*producer));
+  auto sender = cast<DestinationStyleOpInterface>(builder.clone(*producer));
   OpOperand &init = sender.getDpsInitsMutable()[0];
   init.set(out);
   if (auto bodyOp = dyn_cast<BodyOpInterface>(*sender))

@@ -44,8 +44,8 @@ static bool isKnownOnBuffers(Operation *op) {
   return isBodyView(op) ||
          isa<memref::DimOp, memref::ExtractStridedMetadataOp, memref::LoadOp,
              memref::StoreOp, BodyOpInterface, vector::LoadOp, vector::StoreOp,
-             vector::TransferReadOp, vector::TransferWriteOp,
-             ReceivePacketsOp>(op);
+             vector::TransferReadOp, vector::TransferWriteOp, ReceivePacketsOp>(
+             op);
 }
 
 /// Returns true if data choose an element of a vector. The element is poison if

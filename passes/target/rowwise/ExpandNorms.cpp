@@ -43,10 +43,11 @@ private:
     return arith::ConstantOp::create(
         builder, builder.getFloatAttr(op.getElementType(), number));
   }
-  /// Adds an op that reads inputs, numbers of rows, then further inputs, and
-  /// writes `out`. Loops that the map of the out lacks are reductions.
-  void build(ArrayRef<unsigned> inputs, ValueRange ofRows,
-             ArrayRef<unsigned> moreInputs, OpOperand &out, BodyFn body);
+  /// Adds an op that reads inputs and, after the last input of the prologue,
+  /// numbers of rows, and writes `out`. Loops that the map of the out lacks are
+  /// reductions.
+  void build(ArrayRef<unsigned> inputs, ValueRange ofRows, OpOperand &out,
+             BodyFn body);
   void buildSum(ValueRange ofRows, OpOperand &out, BodyFn term);
   void buildOfRow(OpOperand &out,
                   function_ref<Value(OpBuilder &, Location, Value)> body);
@@ -60,8 +61,8 @@ private:
 
   RowNormOp op;
   ImplicitLocOpBuilder builder;
-  /// The numbers of the inputs of the prologue, and of the others that the
-  /// epilogue reads.
+  /// The numbers of the inputs of the prologue, and of all inputs that a region
+  /// reads.
   SmallVector<unsigned> ofNumber, ofResult;
   /// The mean of each row, if the norm has one.
   SmallVector<Value> means;
@@ -69,32 +70,37 @@ private:
 } // namespace
 
 NormExpander::NormExpander(RowNormOp op) : op(op), builder(op.getLoc(), op) {
-  for (unsigned input = 0; input < op.getInputs().size(); ++input)
-    if (!op.getPrologueArgument(input).use_empty())
+  for (unsigned input = 0; input < op.getInputs().size(); ++input) {
+    bool isOfNumber = !op.getPrologueArgument(input).use_empty();
+    if (isOfNumber)
       ofNumber.push_back(input);
-    else if (!op.getEpilogueArgument(input).use_empty())
+    if (isOfNumber || !op.getEpilogueArgument(input).use_empty())
       ofResult.push_back(input);
+  }
   if (op.isCentred())
     means.push_back(op.getMean());
 }
 
 void NormExpander::build(ArrayRef<unsigned> inputs, ValueRange ofRows,
-                         ArrayRef<unsigned> moreInputs, OpOperand &out,
-                         BodyFn body) {
+                         OpOperand &out, BodyFn body) {
   SmallVector<Value> operands;
   SmallVector<AffineMap> maps;
-  auto add = [&](OpOperand &operand) {
-    operands.push_back(operand.get());
-    maps.push_back(op.getMap(operand));
+  auto addRows = [&] {
+    llvm::append_range(operands, ofRows);
+    maps.append(ofRows.size(), op.getMap(op.getScaleMutable()));
   };
-  for (unsigned input : inputs)
-    add(op->getOpOperand(input));
-  for (Value ofRow : ofRows) {
-    operands.push_back(ofRow);
-    maps.push_back(op.getMap(op.getScaleMutable()));
+  size_t firstOfRows = 0;
+  // A prologue may yield a constant.
+  if (ofNumber.empty())
+    addRows();
+  for (unsigned input : inputs) {
+    operands.push_back(op->getOperand(input));
+    maps.push_back(op.getMap(op->getOpOperand(input)));
+    if (!ofNumber.empty() && input == ofNumber.back()) {
+      firstOfRows = operands.size();
+      addRows();
+    }
   }
-  for (unsigned input : moreInputs)
-    add(op->getOpOperand(input));
   AffineMap map = op.getMap(out);
   maps.push_back(map);
   SmallVector<IteratorType> iterators;
@@ -106,13 +112,11 @@ void NormExpander::build(ArrayRef<unsigned> inputs, ValueRange ofRows,
       [&](OpBuilder &b, Location l, ValueRange values) {
         Elements elements;
         elements.ofInputs.resize(op.getInputs().size());
-        for (auto [input, value] : llvm::zip(inputs, values))
-          elements.ofInputs[input] = value;
-        values = values.drop_front(inputs.size());
-        llvm::append_range(elements.ofRow, values.take_front(ofRows.size()));
-        values = values.drop_front(ofRows.size());
-        for (auto [input, value] : llvm::zip(moreInputs, values))
-          elements.ofInputs[input] = value;
+        for (auto [index, input] : llvm::enumerate(inputs))
+          elements.ofInputs[input] =
+              values[index < firstOfRows ? index : index + ofRows.size()];
+        llvm::append_range(elements.ofRow,
+                           values.slice(firstOfRows, ofRows.size()));
         elements.out = values.back();
         linalg::YieldOp::create(b, l, body(b, l, elements));
       });
@@ -121,7 +125,7 @@ void NormExpander::build(ArrayRef<unsigned> inputs, ValueRange ofRows,
 /// Adds the sum of a term over each row.
 void NormExpander::buildSum(ValueRange ofRows, OpOperand &out, BodyFn term) {
   linalg::FillOp::create(builder, createNumber(0), out.get());
-  build(ofNumber, ofRows, {}, out,
+  build(ofNumber, ofRows, out,
         [&](OpBuilder &b, Location l, const Elements &elements) -> Value {
           return arith::AddFOp::create(b, l, term(b, l, elements),
                                        elements.out);
@@ -134,12 +138,11 @@ void NormExpander::buildOfRow(
   AffineMap map = builder.getMultiDimIdentityMap(op.getNumRowLoops());
   SmallVector<IteratorType> iterators(op.getNumRowLoops(),
                                       IteratorType::parallel);
-  linalg::GenericOp::create(builder, TypeRange(), ValueRange(),
-                            ValueRange{out.get()}, map, iterators,
-                            [&](OpBuilder &b, Location l, ValueRange values) {
-                              linalg::YieldOp::create(
-                                  b, l, body(b, l, values.front()));
-                            });
+  linalg::GenericOp::create(
+      builder, TypeRange(), ValueRange(), ValueRange{out.get()}, map, iterators,
+      [&](OpBuilder &b, Location l, ValueRange values) {
+        linalg::YieldOp::create(b, l, body(b, l, values.front()));
+      });
 }
 
 void NormExpander::buildMean() {
@@ -173,7 +176,7 @@ void NormExpander::buildScale() {
 void NormExpander::buildResult() {
   SmallVector<Value> ofRows(means);
   ofRows.push_back(op.getScale());
-  build(ofNumber, ofRows, ofResult, op.getOutMutable(),
+  build(ofResult, ofRows, op.getOutMutable(),
         [&](OpBuilder &b, Location l, const Elements &elements) {
           return emitResult(b, l, elements);
         });
@@ -205,9 +208,8 @@ Value NormExpander::emitCentred(OpBuilder &b, Location l,
 Value NormExpander::emitResult(OpBuilder &b, Location l,
                                const Elements &elements) {
   IRMapping mapping;
-  for (ArrayRef<unsigned> inputs : {ofNumber, ofResult})
-    for (unsigned input : inputs)
-      mapping.map(op.getEpilogueArgument(input), elements.ofInputs[input]);
+  for (unsigned input : ofResult)
+    mapping.map(op.getEpilogueArgument(input), elements.ofInputs[input]);
   auto emitNormalised = [&] {
     if (mapping.contains(op.getNormalised()))
       return;

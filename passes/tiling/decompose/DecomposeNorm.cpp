@@ -91,8 +91,7 @@ namespace {
 class NormBuilder {
 public:
   NormBuilder(ConversionPatternRewriter &rewriter, Location loc, Value x)
-      : rewriter(rewriter), loc(loc),
-        type(cast<RankedTensorType>(x.getType())),
+      : rewriter(rewriter), loc(loc), type(cast<RankedTensorType>(x.getType())),
         element(getComputeType(type.getElementType())),
         rows(type.getRank() - 1) {}
 
@@ -101,9 +100,7 @@ public:
     inputs.push_back(getContractionOperand(original, converted));
     maps.push_back(map);
   }
-  AffineMap getMap() {
-    return rewriter.getMultiDimIdentityMap(type.getRank());
-  }
+  AffineMap getMap() { return rewriter.getMultiDimIdentityMap(type.getRank()); }
   AffineMap getRowMap() { return getMap().getMajorSubMap(rows); }
   AffineMap getVectorMap() { return getMap().getMinorSubMap(1); }
 
@@ -139,18 +136,21 @@ Value NormBuilder::build(double eps, bool isCentred,
                          std::optional<unsigned> weight,
                          std::optional<unsigned> bias) {
   ArrayRef<int64_t> shape = type.getShape();
-  SmallVector<Value> outs = {
-      createEmpty(rewriter, loc, shape, element),
-      createEmpty(rewriter, loc, shape.drop_back(), element)};
-  maps.append({getMap(), getRowMap()});
-  if (isCentred) {
-    outs.push_back(createEmpty(rewriter, loc, shape.drop_back(), element));
-    maps.push_back(getRowMap());
-  }
-  auto op = RowNormOp::create(
-      rewriter, loc, ValueRange(outs).getTypes(), inputs, outs[0], outs[1],
-      isCentred ? outs[2] : Value(), rewriter.getF64FloatAttr(eps),
-      rewriter.getAffineMapArrayAttr(maps));
+  auto createOfRows = [&] {
+    return createEmpty(rewriter, loc, shape.drop_back(), element);
+  };
+  Value mean = isCentred ? createOfRows() : Value(), scale = createOfRows(),
+        out = createEmpty(rewriter, loc, shape, element);
+  SmallVector<Type> types = {out.getType()};
+  maps.push_back(getMap());
+  for (Value ofRows : {mean, scale})
+    if (ofRows) {
+      types.push_back(ofRows.getType());
+      maps.push_back(getRowMap());
+    }
+  auto op = RowNormOp::create(rewriter, loc, types, inputs, out, mean, scale,
+                              rewriter.getF64FloatAttr(eps),
+                              rewriter.getAffineMapArrayAttr(maps));
   OpBuilder::InsertionGuard guard(rewriter);
   auto widen = [&](Value value) {
     return convertScalar(rewriter, loc, value, element);

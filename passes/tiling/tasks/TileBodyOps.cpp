@@ -67,8 +67,7 @@ TilingResult ark::tileBodyOp(OpBuilder &builder, BodyOpInterface op,
 
 /// Returns the dimensions of an operand that remain without the loops in
 /// `dropped`.
-static SmallVector<int64_t> getKeptDims(BodyOpInterface op,
-                                        OpOperand &operand,
+static SmallVector<int64_t> getKeptDims(BodyOpInterface op, OpOperand &operand,
                                         const llvm::SmallBitVector &dropped) {
   SmallVector<int64_t> kept;
   for (auto [dim, expr] : llvm::enumerate(op.getMap(operand).getResults())) {
