@@ -133,8 +133,7 @@ def Ark_OnlineAttentionOp : Ark_Op<"online_attention", [
 
 def Ark_RowNormOp : Ark_Op<"row_norm", [
     AttrSizedOperandSegments, BodyOpInterface, DestinationStyleOpInterface, IndexingMapOpInterface,
-    SingleBlock,
-    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+    SingleBlock, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "Layer norm or RMS norm of rows";
   let description = [{
     `ark-decompose` makes this op of `ark.layernorm` and `ark.rmsnorm`. `ark-expand-norms` replaces it by

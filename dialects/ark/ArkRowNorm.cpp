@@ -112,7 +112,7 @@ int64_t RowNormOp::countFlops(ArrayRef<int64_t> extents,
 }
 
 int64_t RowNormOp::countRuns(Region &region, ArrayRef<int64_t> extents) {
-  // Each sum over a row computes the elements anew, and so does the result.
+  // Each sum over a row, and the result, runs the prologue for every element.
   int64_t passes = &region == &getEpilogue() ? 1 : isCentred() ? 3 : 2;
   return multiplyFlops(multiplyExtents(extents), passes);
 }
