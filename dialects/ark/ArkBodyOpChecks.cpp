@@ -1,4 +1,4 @@
-//===- ArkBodyOpChecks.cpp - What all ops of bodies share -----------------===//
+//===- ArkBodyOpChecks.cpp - Functions of all ops of bodies ---------------===//
 
 #include "dialects/ark/ArkBodyOpChecks.h"
 

@@ -1,4 +1,4 @@
-//===- ArkBodyOpChecks.h - What all ops of bodies share ---------*- C++ -*-===//
+//===- ArkBodyOpChecks.h - Functions of all ops of bodies ----- -*- C++ -*-===//
 
 #ifndef DIALECTS_ARK_ARKBODYOPCHECKS_H
 #define DIALECTS_ARK_ARKBODYOPCHECKS_H
