@@ -11,7 +11,7 @@ include "mlir/Interfaces/IndexingMapOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
 def Ark_OnlineAttentionOp : Ark_Op<"online_attention", [
-    DestinationStyleOpInterface, IndexingMapOpInterface, SingleBlock,
+    BodyOpInterface, DestinationStyleOpInterface, IndexingMapOpInterface, SingleBlock,
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "Attention of rows of queries, before normalisation";
   let description = [{
@@ -94,10 +94,15 @@ def Ark_OnlineAttentionOp : Ark_Op<"online_attention", [
     ::llvm::ArrayRef<int64_t> getShape(::mlir::OpOperand *operand) {
       return ::llvm::cast<::mlir::ShapedType>(operand->get().getType()).getShape();
     }
-    /// Returns the map of an operand.
-    ::mlir::AffineMap getMap(::mlir::OpOperand &operand) {
-      return getMatchingIndexingMap(&operand);
-    }
+    int64_t getNumExpandedOps() { return 11; }
+    int64_t countFlops(::llvm::ArrayRef<int64_t> extents, int64_t flopsOfFunction);
+    int64_t countRuns(::mlir::Region &region, ::llvm::ArrayRef<int64_t> extents);
+    bool fillsOut(::mlir::OpOperand &out) { return &out != &getScoresMutable(); }
+    bool multipliesMatrices() { return true; }
+    bool growsWithRows();
+    bool keepsResults() { return true; }
+    void dropRowIndices(::mlir::Value zero, const ::llvm::SmallBitVector &dropped);
+
     /// Return indices of loops. The first `getNumRowLoops()` loops are over rows.
     unsigned getNumLoops() { return getMap(getQueryMutable()).getNumDims(); }
     unsigned getNumRowLoops() { return getNumLoops() - 3; }
@@ -123,6 +128,116 @@ def Ark_OnlineAttentionOp : Ark_Op<"online_attention", [
     }
     /// Returns the score that the region yields.
     ::mlir::Value getScore() { return getScoreBlock()->getTerminator()->getOperand(0); }
+  }];
+}
+
+def Ark_RowNormOp : Ark_Op<"row_norm", [
+    AttrSizedOperandSegments, BodyOpInterface, DestinationStyleOpInterface, IndexingMapOpInterface,
+    SingleBlock, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+  let summary = "Layer norm or RMS norm of rows";
+  let description = [{
+    `ark-decompose` makes this op of `ark.layernorm` and `ark.rmsnorm`. `ark-expand-norms` replaces it by
+    structured ops at the beginning of code generation.
+
+    The loops are the rows, then the column. A row has one element for each column, and is never
+    divided. Maps select the elements of the operands, in the order of the operands. With
+    `x = prologue(inputs)`, the op computes for each row
+
+    - `mean`, the mean of `x`; without this out, the mean counts as zero,
+    - `scale`, `1 / sqrt(m + eps)`, where `m` is the mean of `(x - mean)^2`,
+    - `out`, `epilogue((x - mean) * scale, inputs)`.
+
+    The prologue converts an element of the row to the type of `scale`. The epilogue multiplies by the
+    weight, adds the bias, and converts the result; `ark-fuse-elementwise` adds the elementwise ops that
+    follow. The arguments of the prologue are the elements of the inputs. The epilogue has one more
+    argument before these, the normalised number. The regions may use values that are defined outside of
+    the op.
+
+    `scale` and `mean` are memory of the op. Their contents after the op are unspecified.
+
+    - (row_norm_c1) every operand has a map from the loops to the dimensions of the operand.
+    - (row_norm_c2) the map of `out` is the rows and the column, and those of `scale` and `mean` are the
+      rows.
+    - (row_norm_c3) the number of columns is static and positive.
+    - (row_norm_c4) static extents of one loop are equal.
+    - (row_norm_c5) `scale` and `mean` have one float type.
+    - (row_norm_c6) the regions have the arguments named above, and access no memory. The prologue yields
+      the element type of `scale`, the epilogue that of `out`.
+    - (row_norm_c7) the op works on tensors and returns one result for each out, or works on buffers and
+      has no results.
+
+    ```mlir
+    ark.row_norm ins(%x, %weight : memref<4x64xbf16>, memref<64xbf16>)
+        outs(%y : memref<4x64xbf16>) scale(%scale : memref<4xf32>) eps = 1.0e-5
+        maps [affine_map<(r, c) -> (r, c)>, affine_map<(r, c) -> (c)>,
+              affine_map<(r, c) -> (r, c)>, affine_map<(r, c) -> (r)>]
+        prologue {
+    ^bb0(%element: bf16, %factor: bf16):
+      %number = arith.extf %element : bf16 to f32
+      ark.yield %number : f32
+    } epilogue {
+    ^bb0(%normalised: f32, %element: bf16, %factor: bf16):
+      %wide = arith.extf %factor : bf16 to f32
+      %product = arith.mulf %normalised, %wide : f32
+      %narrow = arith.truncf %product : f32 to bf16
+      ark.yield %narrow : bf16
+    }
+    ```
+  }];
+  let arguments = (ins Variadic<Ark_TensorOrBuffer>:$inputs, Ark_TensorOrBuffer:$out,
+                       Optional<Ark_TensorOrBuffer>:$mean, Ark_TensorOrBuffer:$scale, F64Attr:$eps,
+                       AffineMapArrayAttr:$indexing_maps);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let regions = (region SizedRegion<1>:$prologue, SizedRegion<1>:$epilogue);
+  let assemblyFormat = [{
+    `ins` `(` $inputs `:` type($inputs) `)`
+    `outs` `(` $out `:` type($out) `)` (`mean` `(` $mean^ `:` type($mean) `)`)?
+    `scale` `(` $scale `:` type($scale) `)`
+    `eps` `=` $eps `maps` $indexing_maps attr-dict-with-keyword
+    `prologue` $prologue `epilogue` $epilogue (`->` type($results)^)?
+  }];
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() {
+      unsigned outs = getMean() ? 3 : 2;
+      return ::mlir::MutableOperandRange(*this, getNumOperands() - outs, outs);
+    }
+    ::llvm::ArrayRef<int64_t> getShape(::mlir::OpOperand *operand) {
+      return ::llvm::cast<::mlir::ShapedType>(operand->get().getType()).getShape();
+    }
+    /// A fill, a sum of squares, the scale and the result; with a mean also a fill, a sum and the mean.
+    int64_t getNumExpandedOps() { return isCentred() ? 7 : 4; }
+    int64_t countFlops(::llvm::ArrayRef<int64_t> extents, int64_t flopsOfFunction);
+    int64_t countRuns(::mlir::Region &region, ::llvm::ArrayRef<int64_t> extents);
+    bool mayOverwrite(::mlir::OpOperand &input, ::mlir::OpOperand &out);
+    bool fillsOut(::mlir::OpOperand &out) { return &out == &getOutMutable(); }
+    ::mlir::Region *getYieldingRegion(::mlir::OpOperand &out) {
+      return fillsOut(out) ? &getEpilogue() : nullptr;
+    }
+
+    /// Returns true if the op subtracts the mean: a layer norm.
+    bool isCentred() { return static_cast<bool>(getMean()); }
+    /// Return the loops: those over rows, and the last one, over the column.
+    unsigned getNumLoops() { return getMap(getOutMutable()).getNumDims(); }
+    unsigned getNumRowLoops() { return getNumLoops() - 1; }
+    unsigned getColumnLoop() { return getNumLoops() - 1; }
+    int64_t getNumColumns() { return getShape(&getOutMutable()).back(); }
+    /// Returns the type in which the op computes.
+    ::mlir::Type getElementType() {
+      return ::llvm::cast<::mlir::ShapedType>(getScale().getType()).getElementType();
+    }
+    ::mlir::Block *getPrologueBlock() { return &getPrologue().front(); }
+    ::mlir::Block *getEpilogueBlock() { return &getEpilogue().front(); }
+    /// Returns the epilogue's argument for the normalised number.
+    ::mlir::BlockArgument getNormalised() { return getEpilogueBlock()->getArgument(0); }
+    /// Return the arguments of the regions for the element of an input.
+    ::mlir::BlockArgument getPrologueArgument(unsigned input) {
+      return getPrologueBlock()->getArgument(input);
+    }
+    ::mlir::BlockArgument getEpilogueArgument(unsigned input) {
+      return getEpilogueBlock()->getArgument(input + 1);
+    }
   }];
 }
 

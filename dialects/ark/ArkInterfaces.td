@@ -4,6 +4,8 @@
 #define ARK_INTERFACES_TD
 
 include "mlir/IR/OpBase.td"
+include "mlir/Interfaces/DestinationStyleOpInterface.td"
+include "mlir/Interfaces/IndexingMapOpInterface.td"
 
 def ElementwiseOpInterface : OpInterface<"ElementwiseOpInterface"> {
   let cppNamespace = "::mlir::ark";
@@ -108,6 +110,70 @@ def AttentionOpInterface : OpInterface<"AttentionOpInterface"> {
       int64_t dim = getHeadDim();
       return ::llvm::cast<::mlir::ShapedType>($_op.getQuery().getType()).getDimSize(dim) /
              ::llvm::cast<::mlir::ShapedType>($_op.getKey().getType()).getDimSize(dim);
+    }
+  }];
+}
+
+def BodyOpInterface : OpInterface<"BodyOpInterface", [
+    DestinationStyleOpInterface, IndexingMapOpInterface]> {
+  let cppNamespace = "::mlir::ark";
+  let description = [{
+    An op of the body of a task that stays whole until code generation, which replaces it by structured
+    ops or by a faster form. The op has a map for each operand. Its first loops are over rows, and each
+    row depends on no other row. The regions compute on elements, and access no memory.
+
+    Passes of the stages before ask the op for the facts on which they depend. `extents` are the extents
+    of the op's loops.
+  }];
+  let methods = [
+    InterfaceMethod<"Returns the number of loops over rows, which are the first loops.", "unsigned",
+                    "getNumRowLoops">,
+    InterfaceMethod<"Returns the number of structured ops that replace the op.", "int64_t",
+                    "getNumExpandedOps">,
+    InterfaceMethod<[{
+        Returns the floating-point operations of the op without those of its regions. Functions such as
+        an exponential count as `flopsOfFunction` operations.
+      }], "int64_t", "countFlops",
+      (ins "::llvm::ArrayRef<int64_t>":$extents, "int64_t":$flopsOfFunction)>,
+    InterfaceMethod<"Returns how often the op runs one of its regions.", "int64_t", "countRuns",
+                    (ins "::mlir::Region &":$region, "::llvm::ArrayRef<int64_t>":$extents)>,
+    InterfaceMethod<[{
+        Returns true if the op writes every element of an out. Other outs are memory of the op, whose
+        contents are unspecified afterwards.
+      }], "bool", "fillsOut", (ins "::mlir::OpOperand &":$out)>,
+    InterfaceMethod<[{
+        Returns true if `out` may be the memory of `input`: the op reads an element of the input for the
+        last time when it writes the element of the out at this position.
+      }], "bool", "mayOverwrite", (ins "::mlir::OpOperand &":$input, "::mlir::OpOperand &":$out), "",
+      "return false;">,
+    InterfaceMethod<[{
+        Returns the region that yields the elements of an out, from nothing but elements of inputs, or
+        null. The out then has the type that the region yields.
+      }], "::mlir::Region *", "getYieldingRegion", (ins "::mlir::OpOperand &":$out), "",
+      "return nullptr;">,
+    InterfaceMethod<"Returns true if the op multiplies matrices.", "bool", "multipliesMatrices", (ins),
+                    "", "return false;">,
+    InterfaceMethod<"Returns true if tiles of later rows take longer.", "bool", "growsWithRows", (ins),
+                    "", "return false;">,
+    InterfaceMethod<[{
+        Returns true if results should stay temporaries when they are inserted into other tensors: code
+        generation then need not store them.
+      }], "bool", "keepsResults", (ins), "", "return false;">,
+    InterfaceMethod<[{
+        Removes the indices of the row loops in `dropped` from the arguments of the regions. These loops
+        have extent one; `zero` is their index.
+      }], "void", "dropRowIndices",
+      (ins "::mlir::Value":$zero, "const ::llvm::SmallBitVector &":$dropped), "", "return;">,
+    InterfaceMethod<"Replaces the maps of all operands.", "void", "setMaps",
+      (ins "::llvm::ArrayRef<::mlir::AffineMap>":$maps), "", [{
+        $_op.setIndexingMapsAttr(
+            ::mlir::Builder($_op.getContext()).getAffineMapArrayAttr(maps));
+      }]>,
+  ];
+  let extraSharedClassDeclaration = [{
+    /// Returns the map of an operand.
+    ::mlir::AffineMap getMap(::mlir::OpOperand &operand) {
+      return $_op.getMatchingIndexingMap(&operand);
     }
   }];
 }

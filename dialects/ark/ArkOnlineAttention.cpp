@@ -1,5 +1,6 @@
 //===- ArkOnlineAttention.cpp - Attention in the body of a task -----------===//
 
+#include "dialects/ark/ArkBodyOpChecks.h"
 #include "dialects/ark/ArkOps.h"
 
 using namespace mlir;
@@ -78,25 +79,6 @@ static LogicalResult verifyInputMaps(OnlineAttentionOp op) {
   return verify(op.getMaskMutable()[0], std::nullopt, {depth, column});
 }
 
-/// online_attention_c4
-static LogicalResult verifyExtents(OnlineAttentionOp op) {
-  SmallVector<int64_t> extents(op.getNumLoops(), ShapedType::kDynamic);
-  for (OpOperand &operand : op->getOpOperands())
-    for (auto [expr, extent] :
-         llvm::zip(op.getMap(operand).getResults(), op.getShape(&operand))) {
-      auto dim = dyn_cast<AffineDimExpr>(expr);
-      if (!dim || ShapedType::isDynamic(extent))
-        continue;
-      int64_t &known = extents[dim.getPosition()];
-      if (!ShapedType::isDynamic(known) && known != extent)
-        return op.emitOpError("has the extents ")
-               << known << " and " << extent << " for loop "
-               << dim.getPosition() << " (online_attention_c4)";
-      known = extent;
-    }
-  return success();
-}
-
 /// online_attention_c5
 static LogicalResult verifyElements(OnlineAttentionOp op) {
   if (isa<FloatType>(op.getElementType()) &&
@@ -105,17 +87,6 @@ static LogicalResult verifyElements(OnlineAttentionOp op) {
       }))
     return success();
   return op.emitOpError("needs outs of one float type (online_attention_c5)");
-}
-
-/// online_attention_c7
-static LogicalResult verifyResults(OnlineAttentionOp op) {
-  bool isOnBuffers = op.hasPureBufferSemantics() && op->getNumResults() == 0;
-  bool isOnTensors = op.hasPureTensorSemantics() &&
-                     op->getResultTypes() == op.getDpsInits().getTypes();
-  if (isOnBuffers || isOnTensors)
-    return success();
-  return op.emitOpError("needs tensors and a result for each out, or buffers "
-                        "and no results (online_attention_c7)");
 }
 
 /// online_attention_c8
@@ -131,10 +102,13 @@ static LogicalResult verifyCausal(OnlineAttentionOp op) {
 
 LogicalResult OnlineAttentionOp::verify() {
   if (failed(verifyMaps(*this)) || failed(verifyOutMaps(*this)) ||
-      failed(verifyInputMaps(*this)) || failed(verifyExtents(*this)) ||
+      failed(verifyInputMaps(*this)) ||
+      failed(verifyLoopExtents(cast<BodyOpInterface>(getOperation()),
+                               "online_attention_c4")) ||
       failed(verifyElements(*this)) || failed(verifyCausal(*this)))
     return failure();
-  return verifyResults(*this);
+  return verifyTensorsOrBuffers(cast<BodyOpInterface>(getOperation()),
+                                "online_attention_c7");
 }
 
 LogicalResult OnlineAttentionOp::verifyRegions() {
@@ -160,12 +134,50 @@ LogicalResult OnlineAttentionOp::verifyRegions() {
 
 void OnlineAttentionOp::getEffects(
     SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
-  for (OpOperand &operand : (*this)->getOpOperands()) {
-    if (!isa<BaseMemRefType>(operand.get().getType()))
-      continue;
-    if (isDpsInit(&operand))
-      effects.emplace_back(MemoryEffects::Write::get(), &operand);
-    else
-      effects.emplace_back(MemoryEffects::Read::get(), &operand);
-  }
+  addBodyOpEffects(cast<BodyOpInterface>(getOperation()), effects);
+}
+
+//===----------------------------------------------------------------------===//
+// Interface
+//===----------------------------------------------------------------------===//
+
+int64_t OnlineAttentionOp::countRuns(Region &, ArrayRef<int64_t> extents) {
+  return multiplyExtents(extents.take_front(getNumRowLoops() + 1));
+}
+
+/// Counts a conversion to the type of the scores as one operation.
+int64_t OnlineAttentionOp::countFlops(ArrayRef<int64_t> extents,
+                                      int64_t flopsOfFunction) {
+  auto countConversions = [&](ValueRange operands) {
+    return llvm::count_if(operands, [&](Value operand) {
+      return getElementTypeOrSelf(operand) != getElementType();
+    });
+  };
+  // Both contractions have a product, a sum and conversions per element. The
+  // softmax has a maximum, a sum, a difference and an exponential per score,
+  // and a maximum per row.
+  int64_t perScore =
+      extents[getDepthLoop()] * (2 + countConversions({getQuery(), getKey()})) +
+      extents[getColumnLoop()] * (2 + countConversions({getValue()})) + 3 +
+      flopsOfFunction;
+  return addFlops(multiplyFlops(countRuns(getRegion(), extents), perScore),
+                  multiplyExtents(extents.take_front(getNumRowLoops())));
+}
+
+/// Tiles of later queries have more keys.
+bool OnlineAttentionOp::growsWithRows() {
+  return getCausal() && getStaticLoopRanges()[getNumRowLoops() - 1] > 1;
+}
+
+void OnlineAttentionOp::dropRowIndices(Value zero,
+                                       const llvm::SmallBitVector &dropped) {
+  // The extents of the loops are not those of the mask.
+  setCausal(false);
+  Block *block = getScoreBlock();
+  for (int loop : dropped.set_bits())
+    block->getArgument(loop).replaceAllUsesWith(zero);
+  block->eraseArguments([&](BlockArgument argument) {
+    return argument.getArgNumber() < dropped.size() &&
+           dropped.test(argument.getArgNumber());
+  });
 }

@@ -68,18 +68,14 @@ static int64_t multiply(ArrayRef<int64_t> extents) {
   return count;
 }
 
-/// Returns the number of scores of an attention.
-static int64_t countScores(TaskOp task, OnlineAttentionOp op) {
-  return multiply(ArrayRef<int64_t>(getLoopExtents(task, op))
-                      .take_front(op.getNumRowLoops() + 1));
-}
-
 /// Returns the number of executions of an op: the product of the trip counts of
 /// the loops around it. A loop of unknown trip count counts once.
 static int64_t countExecutions(TaskOp task, Operation *op) {
   int64_t count = 1;
-  for (Operation *parent = op->getParentOp(); parent && parent != task;
-       parent = parent->getParentOp()) {
+  for (Region *region = op->getParentRegion();
+       region && region->getParentOp() != task;
+       region = region->getParentRegion()) {
+    Operation *parent = region->getParentOp();
     int64_t trips = 1;
     if (auto loop = dyn_cast<scf::ForOp>(parent)) {
       std::optional<APInt> constant = loop.getStaticTripCount();
@@ -87,8 +83,9 @@ static int64_t countExecutions(TaskOp task, Operation *op) {
         trips = constant->getSExtValue();
     } else if (auto structured = dyn_cast<linalg::LinalgOp>(parent)) {
       trips = multiply(getLoopExtents(task, structured));
-    } else if (auto attention = dyn_cast<OnlineAttentionOp>(parent)) {
-      trips = countScores(task, attention);
+    } else if (auto bodyOp = dyn_cast<BodyOpInterface>(parent)) {
+      trips = bodyOp.countRuns(
+          *region, getLoopExtents(task, cast<IndexingMapOpInterface>(parent)));
     }
     count =
         llvm::SaturatingMultiply<uint64_t>(count, std::max<int64_t>(trips, 1));
@@ -100,37 +97,16 @@ static int64_t countExecutions(TaskOp task, Operation *op) {
 // Counts
 //===----------------------------------------------------------------------===//
 
-/// Returns the operations of an attention outside of its region: those of the
-/// ops into which `ark-expand-attention` expands it. A conversion to the type
-/// of the scores is one operation.
-static int64_t countAttentionFlops(TaskOp task, OnlineAttentionOp op) {
-  SmallVector<int64_t> extents = getLoopExtents(task, op);
-  int64_t rows = multiply(ArrayRef(extents).take_front(op.getNumRowLoops()));
-  uint64_t scores = countScores(task, op);
-  auto countConversions = [&](ValueRange operands) {
-    return llvm::count_if(operands, [&](Value operand) {
-      return getElementTypeOrSelf(operand) != op.getElementType();
-    });
-  };
-  // Both contractions have a product, a sum and conversions per element. The
-  // softmax has a maximum, a sum, a difference and an exponential per score.
-  int64_t perScore =
-      extents[op.getDepthLoop()] *
-          (2 + countConversions({op.getQuery(), op.getKey()})) +
-      extents[op.getColumnLoop()] * (2 + countConversions({op.getValue()})) +
-      3 + kFlopsOfFunction;
-  return llvm::SaturatingAdd<uint64_t>(
-      llvm::SaturatingMultiply<uint64_t>(scores, perScore), rows);
-}
-
 int64_t mlir::ark::countBodyFlops(TaskOp task) {
   uint64_t flops = 0;
   task.getBody().walk([&](Operation *op) {
-    if (auto attention = dyn_cast<OnlineAttentionOp>(op)) {
+    if (auto bodyOp = dyn_cast<BodyOpInterface>(op)) {
+      int64_t each = bodyOp.countFlops(
+          getLoopExtents(task, cast<IndexingMapOpInterface>(op)),
+          kFlopsOfFunction);
       flops = llvm::SaturatingAdd<uint64_t>(
           flops,
-          llvm::SaturatingMultiply<uint64_t>(
-              countAttentionFlops(task, attention), countExecutions(task, op)));
+          llvm::SaturatingMultiply<uint64_t>(each, countExecutions(task, op)));
       return;
     }
     if (op->getNumResults() != 1 ||

@@ -16,10 +16,6 @@ inline constexpr int64_t kOnePassDepthUnit = 16;
 /// elements of a row of a swizzle block.
 inline constexpr int64_t kWarpgroupDepthUnit = 64;
 
-/// Number of structured ops into which `ark-expand-attention` expands an
-/// attention.
-inline constexpr int64_t kExpandedAttentionOps = 11;
-
 } // namespace mlir::ark
 
 #endif // ARK_LIB_SUPPORT_ONEPASSATTENTION_H

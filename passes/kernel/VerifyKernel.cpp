@@ -393,12 +393,12 @@ struct VerifyKernelPass : ark::impl::VerifyKernelPassBase<VerifyKernelPass> {
     // Visits parents first, so that the error names a whole program instead of
     // the last op in it.
     WalkResult walk = module.walk<WalkOrder::PreOrder>([&](Operation *op) {
-      // The target stage lowers these ops, because packets and the form of an
-      // attention depend on the machine.
+      // The target stage lowers these ops, because packets and the forms of
+      // ops of bodies depend on the machine.
       if (!isa<ArkDialect>(op->getDialect()) ||
-          isa<KernelOp, EpochOp, OnlineAttentionOp, ReceivePacketsOp>(op))
+          isa<BodyOpInterface, KernelOp, EpochOp, ReceivePacketsOp>(op))
         return WalkResult::advance();
-      if (isa_and_nonnull<OnlineAttentionOp>(op->getParentOp()))
+      if (isa_and_nonnull<BodyOpInterface>(op->getParentOp()))
         return WalkResult::advance();
       op->emitOpError("does not belong to the output of the kernel stage");
       return WalkResult::interrupt();

@@ -49,15 +49,16 @@ struct DecomposePass : ark::impl::DecomposePassBase<DecomposePass> {
 
   void runOnOperation() override {
     ConversionTarget target(getContext());
-    target.addIllegalDialect<ArkDialect>();
     target.addLegalDialect<affine::AffineDialect, arith::ArithDialect,
                            linalg::LinalgDialect, math::MathDialect,
                            tensor::TensorDialect>();
+    // Ops of bodies stay until code generation.
+    target.addDynamicallyLegalDialect<ArkDialect>(
+        [](Operation *op) { return isa<BodyOpInterface>(op); });
     // ark.top_threshold stays: its search loop is built when a tile consists of
-    // one row. ark.online_attention stays until code generation.
-    target.addLegalOp<CheckIndexOp, EpochOp, GroupOp, OnlineAttentionOp, TaskOp,
-                      TileOffsetOp, TopThresholdOp, YieldOp,
-                      UnrealizedConversionCastOp>();
+    // one row.
+    target.addLegalOp<CheckIndexOp, EpochOp, GroupOp, TaskOp, TileOffsetOp,
+                      TopThresholdOp, YieldOp, UnrealizedConversionCastOp>();
     // A gather stays if a tile of its only reader needs one slice of the table.
     target.addDynamicallyLegalOp<GatherOp>(
         [](GatherOp op) { return bool(getProductOfGathered(op)); });

@@ -2,6 +2,7 @@
 
 #include "lib/analysis/CostModel.h"
 #include "lib/support/BufferView.h"
+#include "passes/tiling/NormFusion.h"
 #include "passes/tiling/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -35,21 +36,29 @@ static bool hasEffects(linalg::GenericOp op) {
   });
 }
 
+/// Returns true if an op combines the elements along a loop.
+static bool reducesLoop(Operation *op, unsigned loop) {
+  if (auto norm = dyn_cast<RowNormOp>(op))
+    return loop == norm.getColumnLoop();
+  auto generic = dyn_cast<linalg::GenericOp>(op);
+  return generic &&
+         linalg::isReductionIterator(generic.getIteratorTypesArray()[loop]);
+}
+
 /// Returns the minimum bytes of a result that one vCTA needs: the elements that
 /// a reader reduces to one element.
 static int64_t countBytesAtOnce(linalg::GenericOp producer) {
   auto type = cast<RankedTensorType>(producer.getResult(0).getType());
   int64_t most = 1;
   for (OpOperand &use : producer->getUses()) {
-    auto reader = dyn_cast<linalg::GenericOp>(use.getOwner());
-    if (!reader)
+    if (!isa<linalg::GenericOp, RowNormOp>(use.getOwner()))
       continue;
-    SmallVector<utils::IteratorType> iterators = reader.getIteratorTypesArray();
+    AffineMap map = cast<IndexingMapOpInterface>(use.getOwner())
+                        .getMatchingIndexingMap(&use);
     int64_t elements = 1;
-    for (auto [axis, index] :
-         llvm::enumerate(reader.getMatchingIndexingMap(&use).getResults()))
+    for (auto [axis, index] : llvm::enumerate(map.getResults()))
       if (auto dim = dyn_cast<AffineDimExpr>(index);
-          dim && linalg::isReductionIterator(iterators[dim.getPosition()]))
+          dim && reducesLoop(use.getOwner(), dim.getPosition()))
         elements *= type.getDimSize(axis);
     most = std::max(most, elements);
   }
@@ -68,10 +77,37 @@ static bool exceedsSharedMemory(linalg::GenericOp producer) {
          2 * countBytesAtOnce(producer) > target.getSharedMemory();
 }
 
+/// Returns true if a map selects another element in each iteration.
+static bool readsOnce(AffineMap map) {
+  return map.isPermutation() && map.getNumDims() == map.getNumResults();
+}
+
+/// Returns true if a norm should compute the elements of an input itself.
+static bool shouldFuseIntoNorm(linalg::GenericOp producer, RowNormOp norm,
+                               OpOperand *operand) {
+  if (hasEffects(producer))
+    return false;
+  if (onlyConverts(producer))
+    return true;
+  // The sums and the result each run the prologue.
+  bool isComputedOnce =
+      producer->hasOneUse() &&
+      norm.getPrologueArgument(operand->getOperandNumber()).use_empty();
+  return readsOnce(norm.getMap(*operand)) &&
+         (isComputedOnce || exceedsSharedMemory(producer));
+}
+
 /// Returns true if the producer of `operand` may be fused into the operand's
 /// owner.
 static bool shouldFuse(OpOperand *operand) {
   auto producer = operand->get().getDefiningOp<linalg::GenericOp>();
+  if (auto norm = dyn_cast<RowNormOp>(operand->getOwner()))
+    return producer && shouldFuseIntoNorm(producer, norm, operand);
+  if (auto norm = operand->get().getDefiningOp<RowNormOp>())
+    return norm->getResult(0).hasOneUse() &&
+           cast<linalg::GenericOp>(operand->getOwner())
+               .getMatchingIndexingMap(operand)
+               .isIdentity();
   auto consumer = dyn_cast<linalg::GenericOp>(operand->getOwner());
   if (!producer || !consumer || hasEffects(producer))
     return false;
@@ -84,10 +120,8 @@ static bool shouldFuse(OpOperand *operand) {
     return true;
   // A value that the consumer reads for several elements would be recomputed
   // for each element.
-  AffineMap map = consumer.getMatchingIndexingMap(operand);
-  bool readOnce =
-      map.isPermutation() && map.getNumDims() == map.getNumResults();
-  return readOnce && (producer->hasOneUse() || exceedsSharedMemory(producer));
+  return readsOnce(consumer.getMatchingIndexingMap(operand)) &&
+         (producer->hasOneUse() || exceedsSharedMemory(producer));
 }
 
 namespace {
@@ -96,6 +130,7 @@ struct FuseElementwisePass
   LogicalResult initialize(MLIRContext *context) override {
     RewritePatternSet set(context);
     linalg::populateElementwiseOpsFusionPatterns(set, shouldFuse);
+    populateNormFusionPatterns(set, shouldFuse);
     linalg::populateEraseUnusedOperandsAndResultsPatterns(set);
     linalg::GenericOp::getCanonicalizationPatterns(set, context);
     patterns = std::move(set);

@@ -10,9 +10,9 @@ def DecomposePass : Pass<"ark-decompose", "::mlir::ark::ProgramOp"> {
   let description = [{
     Bodies become `linalg`, `tensor`, `arith` and `math` ops on whole tensors, which the next passes
     fuse and tile. `ark.attention` and `ark.partial_attention` become `ark.online_attention` and ops
-    that normalise or join its results. `ark.top_threshold` stays, because its loops are written for
-    a single row. An `ark.gather` of the matrices of a matmul stays, too, because a tile reads only
-    one of these matrices.
+    that normalise or join its results. `ark.layernorm` and `ark.rmsnorm` become `ark.row_norm`.
+    `ark.top_threshold` stays, because its loops are written for a single row. An `ark.gather` of the
+    matrices of a matmul stays, too, because a tile reads only one of these matrices.
 
     Inside of a body, 16-bit and 8-bit floats become f32, and unsigned integers become signless.
     Values are converted on entry and on exit, so a chain of ops rounds once, at its end. A matmul
@@ -47,7 +47,8 @@ def FuseElementwisePass : Pass<"ark-fuse-elementwise", "::mlir::ark::ProgramOp">
     Fusion reduces the number of passes over a tile. A producer is fused into its consumer if it has
     one reader, or if it only converts types. Only conversions are fused into the operands of a
     contraction. On a GPU, a value that would take more than half of an SM's memory, such as a row
-    of a softmax over a vocabulary, is recomputed by each reader instead.
+    of a softmax over a vocabulary, is recomputed by each reader instead. The producers and the reader
+    of an `ark.row_norm` become part of its regions in the same cases.
 
     ```mlir
     %1 = linalg.generic ins(%acc, %bias) ... { arith.addf }

@@ -69,9 +69,9 @@ static LogicalResult verifyBody(TaskOp task) {
     bool known =
         isa<linalg::LinalgDialect, tensor::TensorDialect, arith::ArithDialect,
             math::MathDialect>(op->getDialect()) ||
-        isa<affine::AffineApplyOp, affine::AffineMinOp, CheckIndexOp, EpochOp,
-            OnlineAttentionOp, YieldOp, UnrealizedConversionCastOp, scf::ForOp,
-            scf::IfOp, scf::YieldOp>(op);
+        isa<affine::AffineApplyOp, affine::AffineMinOp, BodyOpInterface,
+            CheckIndexOp, EpochOp, YieldOp, UnrealizedConversionCastOp,
+            scf::ForOp, scf::IfOp, scf::YieldOp>(op);
     bool onBuffers =
         llvm::any_of(op->getOperandTypes(), llvm::IsaPred<BaseMemRefType>);
     if (known && !onBuffers)

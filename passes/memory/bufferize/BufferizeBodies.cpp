@@ -3,7 +3,7 @@
 #include "dialects/ark/ArkLimits.h"
 #include "dialects/ark/ArkOps.h"
 #include "lib/support/DimIndices.h"
-#include "passes/memory/bufferize/BufferizeAttention.h"
+#include "passes/memory/bufferize/BufferizeBodyOps.h"
 #include "passes/memory/bufferize/Passes.h"
 
 #include "mlir/Dialect/Arith/Transforms/BufferizableOpInterfaceImpl.h"
@@ -265,7 +265,7 @@ struct BufferizeBodiesPass
   void getDependentDialects(DialectRegistry &registry) const override {
     BufferizeBodiesPassBase::getDependentDialects(registry);
     registry.addExtension(registerToTensorBounds);
-    registerAttentionBufferization(registry);
+    registerBodyOpBufferization(registry);
     arith::registerBufferizableOpInterfaceExternalModels(registry);
     linalg::registerAllDialectInterfaceImplementations(registry);
     memref::registerValueBoundsOpInterfaceExternalModels(registry);

@@ -69,8 +69,11 @@ private:
   BlockArgument addOut(Value words);
   BlockArgument replaceOut(Value words);
   Value rebuildView(Value view, BlockArgument tile, BlockArgument words);
-  void sendFrom(linalg::LinalgOp producer, BlockArgument tile,
+  Value createTag(Location loc);
+  void sendFrom(DestinationStyleOpInterface producer, BlockArgument tile,
                 BlockArgument words);
+  Block *cloneAsSender(Operation *producer, Value out);
+  Block *copyAsSender(Value values, Value out, Location loc);
   void eraseProducers(BlockArgument tile);
   Value createValues(MemRefType type, Location loc);
 
@@ -147,24 +150,61 @@ Value Rewriter::rebuildView(Value view, BlockArgument tile,
                        rebuildView(subview.getSource(), tile, wordTile));
 }
 
-/// Clones the op that computes the values. The clone writes each value together
-/// with the epoch as a packet.
-void Rewriter::sendFrom(linalg::LinalgOp producer, BlockArgument tile,
-                        BlockArgument wordTile) {
-  Location loc = producer.getLoc();
+/// Returns the epoch in the upper bits of a packet.
+Value Rewriter::createTag(Location loc) {
   int64_t bits = word.getIntOrFloatBitWidth();
-  builder.setInsertionPoint(producer);
   Value tag = EpochOp::create(builder, loc, builder.getI32Type());
   if (bits > 32)
     tag = arith::ExtUIOp::create(builder, loc, word, tag);
   Value below =
       arith::ConstantIntOp::create(builder, loc, word, bits - kEpochBits);
-  tag = arith::ShLIOp::create(builder, loc, tag, below);
-  Value out = rebuildView(producer.getDpsInits()[0], tile, wordTile);
-  auto sender = cast<linalg::GenericOp>(builder.clone(*producer));
-  sender.getDpsInitsMutable()[0].set(out);
-  Block *body = sender.getBlock();
-  body->getArguments().back().setType(word);
+  return arith::ShLIOp::create(builder, loc, tag, below);
+}
+
+/// Clones an op that computes values. The clone writes to `out`. Returns the
+/// block that yields the elements.
+Block *Rewriter::cloneAsSender(Operation *producer, Value out) {
+  auto sender = cast<DestinationStyleOpInterface>(builder.clone(*producer));
+  OpOperand &init = sender.getDpsInitsMutable()[0];
+  init.set(out);
+  if (auto bodyOp = dyn_cast<BodyOpInterface>(*sender))
+    return &bodyOp.getYieldingRegion(init)->front();
+  Block *block = cast<linalg::GenericOp>(sender).getBlock();
+  block->getArguments().back().setType(word);
+  return block;
+}
+
+/// Creates an op that copies values to `out`. Returns its block.
+Block *Rewriter::copyAsSender(Value values, Value out, Location loc) {
+  int64_t rank = cast<MemRefType>(out.getType()).getRank();
+  SmallVector<AffineMap> maps(2, builder.getMultiDimIdentityMap(rank));
+  SmallVector<utils::IteratorType> iterators(rank,
+                                             utils::IteratorType::parallel);
+  auto sender = linalg::GenericOp::create(
+      builder, loc, TypeRange(), values, ValueRange{out}, maps, iterators,
+      [](OpBuilder &b, Location l, ValueRange elements) {
+        linalg::YieldOp::create(b, l, elements.front());
+      });
+  return sender.getBlock();
+}
+
+/// Adds an op that writes each value together with the epoch as a packet: a
+/// clone of the op that computes the values. If the values are also stored, an
+/// op that reduces rows is not repeated, and the values are copied.
+void Rewriter::sendFrom(DestinationStyleOpInterface producer,
+                        BlockArgument tile, BlockArgument wordTile) {
+  Location loc = producer.getLoc();
+  int64_t bits = word.getIntOrFloatBitWidth();
+  Value values = producer.getDpsInits()[0];
+  builder.setInsertionPoint(producer);
+  Value tag = createTag(loc);
+  Value out = rebuildView(values, tile, wordTile);
+  bool copies =
+      handOff.hasOtherReaders && isa<BodyOpInterface>(producer.getOperation());
+  if (copies)
+    builder.setInsertionPointAfter(producer);
+  Block *body =
+      copies ? copyAsSender(values, out, loc) : cloneAsSender(producer, out);
   Operation *yield = body->getTerminator();
   builder.setInsertionPoint(yield);
   Value value = arith::BitcastOp::create(
@@ -175,7 +215,7 @@ void Rewriter::sendFrom(linalg::LinalgOp producer, BlockArgument tile,
 
 /// Erases the producers and the old tile, which has no readers left.
 void Rewriter::eraseProducers(BlockArgument tile) {
-  for (linalg::LinalgOp producer : handOff.producers) {
+  for (DestinationStyleOpInterface producer : handOff.producers) {
     Value out = producer.getDpsInits()[0];
     producer.erase();
     while (auto view = out.getDefiningOp<memref::SubViewOp>()) {
@@ -307,10 +347,11 @@ void Rewriter::receive(const PacketReceipt &receipt) {
 void Rewriter::send() {
   memref::AllocOp buffer = handOff.buffer;
   Location loc = buffer.getLoc();
-  for (linalg::LinalgOp &producer : handOff.producers)
-    if (!isa<linalg::GenericOp>(producer)) {
+  for (DestinationStyleOpInterface &producer : handOff.producers)
+    if (auto copy = dyn_cast<linalg::CopyOp>(*producer)) {
       IRRewriter rewriter(producer);
-      producer = *linalg::generalizeNamedOp(rewriter, producer);
+      producer = cast<DestinationStyleOpInterface>(
+          linalg::generalizeNamedOp(rewriter, copy)->getOperation());
     }
   builder.setInsertionPoint(buffer);
   Value offset = arith::ConstantIndexOp::create(builder, loc, handOff.offset);
@@ -320,7 +361,7 @@ void Rewriter::send() {
   Value out = viewAs(handOff.writer.get());
   BlockArgument wordTile =
       handOff.hasOtherReaders ? addOut(out) : replaceOut(out);
-  for (linalg::LinalgOp producer : handOff.producers)
+  for (DestinationStyleOpInterface producer : handOff.producers)
     sendFrom(producer, tile, wordTile);
   if (!handOff.hasOtherReaders)
     eraseProducers(tile);

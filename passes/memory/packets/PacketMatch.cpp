@@ -194,7 +194,7 @@ static SmallVector<PacketReceipt> getReceipts(ArrayRef<TaskUse> uses) {
 namespace {
 /// The elements of a tile that an op writes.
 struct Part {
-  linalg::LinalgOp producer;
+  DestinationStyleOpInterface producer;
   SmallVector<int64_t> offsets, sizes;
 };
 } // namespace
@@ -210,7 +210,8 @@ static bool areDisjoint(const Part &a, const Part &b) {
 }
 
 /// Returns the part of the tile that the outermost subview of `view` covers.
-static Part getPart(linalg::LinalgOp producer, Value view, BlockArgument tile) {
+static Part getPart(DestinationStyleOpInterface producer, Value view,
+                    BlockArgument tile) {
   Part part{producer, {}, {}};
   memref::SubViewOp outer;
   for (Value value = view; value != tile; value = outer.getSource())
@@ -227,13 +228,18 @@ static Part getPart(linalg::LinalgOp producer, Value view, BlockArgument tile) {
   return part;
 }
 
-/// Returns true if an op writes values to a tile without reading the tile.
-static bool isProducer(linalg::LinalgOp op, OpOperand &use,
-                       BlockArgument tile) {
+/// Returns true if the owner of `use` writes values to a tile without reading
+/// the tile.
+static bool isProducer(OpOperand &use, BlockArgument tile) {
+  if (use.getOwner()->getBlock() != tile.getOwner())
+    return false;
+  if (auto bodyOp = dyn_cast<BodyOpInterface>(use.getOwner()))
+    return bodyOp.isDpsInit(&use) && bodyOp.getYieldingRegion(use) &&
+           bodyOp.getMap(use).isIdentity();
+  auto op = dyn_cast<linalg::LinalgOp>(use.getOwner());
   return op && op.getNumDpsInits() == 1 && op.isDpsInit(&use) &&
          op.getNumLoops() == op.getNumParallelLoops() &&
          isa<linalg::GenericOp, linalg::CopyOp>(op) &&
-         op->getBlock() == tile.getOwner() &&
          op.getMatchingIndexingMap(&use).isIdentity() &&
          op.getMatchingBlockArgument(&use).use_empty();
 }
@@ -242,7 +248,8 @@ static bool isProducer(linalg::LinalgOp op, OpOperand &use,
 /// write disjoint subviews. Returns nothing if other ops use the tile. Since a
 /// task fills its results, these ops write every element, and each element
 /// once.
-static SmallVector<linalg::LinalgOp> findProducers(BlockArgument tile) {
+static SmallVector<DestinationStyleOpInterface>
+findProducers(BlockArgument tile) {
   SmallVector<Part> parts;
   SmallVector<Value> views = {tile};
   while (!views.empty()) {
@@ -254,10 +261,10 @@ static SmallVector<linalg::LinalgOp> findProducers(BlockArgument tile) {
       }
       if (isa<memref::DimOp>(use.getOwner()))
         continue;
-      auto op = dyn_cast<linalg::LinalgOp>(use.getOwner());
-      if (!isProducer(op, use, tile))
+      if (!isProducer(use, tile))
         return {};
-      Part part = getPart(op, view, tile);
+      Part part = getPart(cast<DestinationStyleOpInterface>(use.getOwner()),
+                          view, tile);
       if (llvm::any_of(parts, [&](const Part &other) {
             return !areDisjoint(part, other);
           }))

@@ -79,7 +79,7 @@ struct HandOff {
   TaskUse writer;
   /// Ops of the writer's body that compute the values. Each op writes a
   /// disjoint subview of the tile.
-  SmallVector<linalg::LinalgOp> producers;
+  SmallVector<DestinationStyleOpInterface> producers;
   SmallVector<PacketReceipt> receipts;
   bool hasOtherReaders = false;
   /// Rank of the receivers. The words lie in the part of this rank.

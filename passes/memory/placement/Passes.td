@@ -10,7 +10,7 @@ def PlaceTemporariesPass : Pass<"ark-place-temporaries", "::mlir::ark::TaskOp"> 
   let description = [{
     Every `memref.alloc` in the body of a task becomes a `memref.alloca` at the head of the body.
     Temporaries of one type share an alloca if their live ranges are disjoint, or if an elementwise
-    op is the last reader of one and the first writer of the other. `shared_memory` of the task
+    op or a norm is the last reader of one and the first writer of the other. `shared_memory` of the task
     grows by the sum of their bytes.
 
     ```mlir

@@ -127,24 +127,30 @@ static SmallVector<OpOperand *> getUses(Operation *op,
   return uses;
 }
 
+/// Returns true if the owner of both operands may write its out `write` into
+/// the memory of its input `read`.
+static bool mayOverwrite(OpOperand &read, OpOperand &write) {
+  if (auto bodyOp = dyn_cast<BodyOpInterface>(read.getOwner()))
+    return bodyOp.mayOverwrite(read, write);
+  auto op = dyn_cast<linalg::LinalgOp>(read.getOwner());
+  if (!op || op.getNumLoops() != op.getNumParallelLoops() ||
+      !op.isDpsInput(&read) || !op.isDpsInit(&write))
+    return false;
+  AffineMap map = op.getMatchingIndexingMap(&read);
+  return map.isPermutation() && map == op.getMatchingIndexingMap(&write);
+}
+
 /// Returns true if an op that is the last reader of `ending` and the first
 /// writer of `starting` may use one buffer for both: the op reads every element
 /// at the position of its result.
 static bool canReuse(Operation &op, const Temporary &ending,
                      const Temporary &starting) {
-  auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
-  if (!linalgOp || linalgOp.getNumLoops() != linalgOp.getNumParallelLoops())
-    return false;
   SmallVector<OpOperand *> reads = getUses(&op, ending);
   SmallVector<OpOperand *> writes = getUses(&op, starting);
   return llvm::all_of(reads, [&](OpOperand *read) {
     return llvm::all_of(writes, [&](OpOperand *write) {
-      if (read->getOwner() != &op || write->getOwner() != &op ||
-          !linalgOp.isDpsInput(read) || !linalgOp.isDpsInit(write))
-        return false;
-      AffineMap map = linalgOp.getMatchingIndexingMap(read);
-      return map.isPermutation() &&
-             map == linalgOp.getMatchingIndexingMap(write) &&
+      return read->getOwner() == &op && write->getOwner() == &op &&
+             mayOverwrite(*read, *write) &&
              isSamePart(read->get(), write->get());
     });
   });

@@ -43,9 +43,9 @@ static bool isKnownOnBuffers(Operation *op) {
     return structured.hasPureBufferSemantics();
   return isBodyView(op) ||
          isa<memref::DimOp, memref::ExtractStridedMetadataOp, memref::LoadOp,
-             memref::StoreOp, OnlineAttentionOp, vector::LoadOp,
-             vector::StoreOp, vector::TransferReadOp, vector::TransferWriteOp,
-             ReceivePacketsOp>(op);
+             memref::StoreOp, BodyOpInterface, vector::LoadOp, vector::StoreOp,
+             vector::TransferReadOp, vector::TransferWriteOp, ReceivePacketsOp>(
+             op);
 }
 
 /// Returns true if data choose an element of a vector. The element is poison if
@@ -62,7 +62,7 @@ static bool isAllowed(Operation *op) {
   if (isa<memref::AllocaOp>(op))
     return true;
   bool isOfTask =
-      isa<CheckIndexOp, EpochOp, OnlineAttentionOp, ReceivePacketsOp, YieldOp>(
+      isa<BodyOpInterface, CheckIndexOp, EpochOp, ReceivePacketsOp, YieldOp>(
           op);
   // Other ops of scf may run without end, or run iterations in parallel.
   bool isOfDialect =
@@ -226,6 +226,20 @@ static LogicalResult verifyNestedAccesses(DestinationStyleOpInterface op) {
   return failure(walk.wasInterrupted());
 }
 
+/// Checks that an op of a body writes no memory of its other operands, unless
+/// the op allows it.
+static LogicalResult verifyOverwrites(BodyOpInterface op) {
+  for (OpOperand &init : op.getDpsInitsMutable())
+    for (OpOperand &operand : op->getOpOperands())
+      if (&operand != &init &&
+          getViewRoot(operand.get()) == getViewRoot(init.get()) &&
+          !(areSame(operand.get(), init.get()) &&
+            op.mayOverwrite(operand, init)))
+        return op->emitError("writes the memory of operand ")
+               << operand.getOperandNumber();
+  return success();
+}
+
 /// Checks that two iterations of parallel loops never write the same element,
 /// and that no iteration reads an element that another one writes: threads may
 /// run them at the same time.
@@ -380,9 +394,12 @@ LogicalResult BodyChecker::check(Operation *op) {
             failed(
                 verifyNestedAccesses(cast<DestinationStyleOpInterface>(op))));
       })
-      .Case([&](OnlineAttentionOp attention) {
-        return failure(failed(checkStructured(attention)) ||
-                       failed(verifyNestedAccesses(attention)));
+      .Case([&](BodyOpInterface bodyOp) {
+        return failure(
+            failed(checkStructured(cast<IndexingMapOpInterface>(op))) ||
+            failed(verifyOverwrites(bodyOp)) ||
+            failed(
+                verifyNestedAccesses(cast<DestinationStyleOpInterface>(op))));
       })
       .Default([](Operation *) { return success(); });
 }

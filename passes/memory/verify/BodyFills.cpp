@@ -23,8 +23,8 @@ static constexpr int64_t kMaxCovered = int64_t(1) << 20;
 /// Returns true if every loop of a structured op that `map` does not use has at
 /// least one iteration. Otherwise the op may write no result.
 bool BodyBounds::writesResult(Operation *op, AffineMap map) {
-  // An attention without keys has results, too.
-  if (isa<OnlineAttentionOp>(op))
+  // An attention without keys has results, too, and rows have columns.
+  if (isa<BodyOpInterface>(op))
     return true;
   auto structured = cast<linalg::LinalgOp>(op);
   for (unsigned loop = 0; loop < structured.getNumLoops(); ++loop)
@@ -39,9 +39,8 @@ bool BodyBounds::fills(OpOperand &operand) {
   Operation *op = operand.getOwner();
   if (auto receive = dyn_cast<ReceivePacketsOp>(op))
     return operand.get() == receive.getValues();
-  auto attention = dyn_cast<OnlineAttentionOp>(op);
-  if (!isa<linalg::LinalgOp>(op) &&
-      !(attention && operand.get() != attention.getScores()))
+  auto bodyOp = dyn_cast<BodyOpInterface>(op);
+  if (!isa<linalg::LinalgOp>(op) && !(bodyOp && bodyOp.fillsOut(operand)))
     return false;
   auto structured = cast<IndexingMapOpInterface>(op);
   AffineMap map = structured.getMatchingIndexingMap(&operand);

@@ -6,7 +6,6 @@
 #include "passes/target/matrix_units/MatrixInstruction.h"
 #include "passes/target/support/Bodies.h"
 
-#include "lib/support/OnePassAttention.h"
 #include "lib/support/Softmax.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -191,7 +190,7 @@ void AttentionExpander::run() {
   buildScores();
   buildSoftmax();
   buildProduct();
-  assert(countOps() - before == kExpandedAttentionOps &&
+  assert(countOps() - before == op.getNumExpandedOps() &&
          "tasks are fused by this number");
   op.erase();
 }

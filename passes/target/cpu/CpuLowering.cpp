@@ -6,6 +6,7 @@
 #include "passes/target/cpu/Passes.h"
 #include "passes/target/math/Passes.h"
 #include "passes/target/module/Passes.h"
+#include "passes/target/rowwise/Passes.h"
 
 #include "lib/target/NativeObject.h"
 
@@ -47,6 +48,7 @@ static Processor getProcessor(int64_t vectorElements) {
 
 /// Adds the passes that lower bodies to scalar loops, which LLVM can vectorise.
 static void addLoops(OpPassManager &pm, const Processor &processor) {
+  pm.addPass(ark::createExpandNormsPass());
   pm.addPass(ark::createExpandAttentionPass());
   OpPassManager &functions = pm.nest<func::FuncOp>();
   functions.addPass(

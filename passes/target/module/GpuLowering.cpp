@@ -5,6 +5,7 @@
 #include "passes/target/math/Passes.h"
 #include "passes/target/module/Passes.h"
 #include "passes/target/packets/Passes.h"
+#include "passes/target/rowwise/Passes.h"
 #include "passes/target/simt/Passes.h"
 
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
@@ -39,6 +40,7 @@ void ark::registerGpuLowering(DialectRegistry &registry) {
 static void addLoops(OpPassManager &pm,
                      const ark::GpuLoweringOptions &options) {
   int64_t threads = options.threads, warpSize = options.warpSize;
+  pm.addPass(ark::createExpandNormsPass());
   pm.addPass(ark::createExpandAttentionPass({threads}));
   // Contractions become generics first, because RelaxReductions sets flags only
   // on the sums of generics.

@@ -5,6 +5,33 @@
 
 include "mlir/Pass/PassBase.td"
 
+def ExpandNormsPass : Pass<"ark-expand-norms", "::mlir::ModuleOp"> {
+  let summary = "Expand norms to structured ops";
+  let description = [{
+    Replaces `ark.row_norm` by structured ops on its buffers: the sum of squares of each row, the scale,
+    and the result. A layer norm first has the sum and the mean of each row. Each op that reads a row
+    has a copy of the prologue.
+
+    ```mlir
+    ark.row_norm ins(%x, %w : ...) outs(%y, %scale : ...) eps = 1.0e-5 maps [...]
+        prologue { ... arith.extf %x ... } epilogue { ... arith.mulf %normalised, %w ... }
+    // =>
+    linalg.fill ins(%zero : f32) outs(%scale : memref<4xf32>)
+    linalg.generic ... ins(%x : memref<4x64xbf16>) outs(%scale : memref<4xf32>) { ... arith.mulf ... }
+    linalg.generic ... outs(%scale : memref<4xf32>) { ... math.rsqrt ... }
+    linalg.generic ... ins(%x, %scale, %w : ...) outs(%y : memref<4x64xbf16>) { ... arith.mulf ... }
+    ```
+  }];
+  let statistics = [
+    Statistic<"numNorms", "norms", "Norms expanded">,
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect",
+    "::mlir::linalg::LinalgDialect",
+    "::mlir::math::MathDialect",
+  ];
+}
+
 def FuseRowOpsPass : Pass<"ark-fuse-row-ops", "::mlir::ModuleOp"> {
   let summary = "Fuse consecutive ops on a row, with one warp per row";
   let description = [{

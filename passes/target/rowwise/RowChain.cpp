@@ -447,7 +447,7 @@ std::vector<RowChain> ark::findRowChains(Block &block) {
     auto structured = dyn_cast<linalg::GenericOp>(op);
     if (!structured && isMemoryEffectFree(&op))
       continue;
-    numOps += isa<linalg::GenericOp, OnlineAttentionOp>(op);
+    numOps += isa<linalg::GenericOp, BodyOpInterface>(op);
     if (structured && finder.add(structured))
       continue;
     finish();

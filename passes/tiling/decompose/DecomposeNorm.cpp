@@ -80,97 +80,118 @@ struct DecomposeSoftmax : OpConversionPattern<SoftmaxOp> {
     return success();
   }
 };
+} // namespace
 
 //===----------------------------------------------------------------------===//
 // Normalisations
 //===----------------------------------------------------------------------===//
 
-/// State that both norms share: the iteration space and the parameters of a
-/// row.
-struct NormBuilder {
+namespace {
+/// Builds an `ark.row_norm` that reads inputs in their memory types.
+class NormBuilder {
+public:
+  NormBuilder(ConversionPatternRewriter &rewriter, Location loc, Value x)
+      : rewriter(rewriter), loc(loc), type(cast<RankedTensorType>(x.getType())),
+        element(getComputeType(type.getElementType())),
+        rows(type.getRank() - 1) {}
+
+  /// Adds an input, which has the number of the call.
+  void addInput(Value original, Value converted, AffineMap map) {
+    inputs.push_back(getContractionOperand(original, converted));
+    maps.push_back(map);
+  }
+  AffineMap getMap() { return rewriter.getMultiDimIdentityMap(type.getRank()); }
+  AffineMap getRowMap() { return getMap().getMajorSubMap(rows); }
+  AffineMap getVectorMap() { return getMap().getMinorSubMap(1); }
+
+  /// Builds the norm of the first input, multiplied by the input `weight`, if
+  /// given, plus the input `bias`. Returns the result in the type of the
+  /// computation.
+  Value build(double eps, bool isCentred, std::optional<unsigned> weight,
+              std::optional<unsigned> bias);
+
+private:
+  Block *createBlock(Region &region, bool withNormalised);
+
   ConversionPatternRewriter &rewriter;
   Location loc;
-  Value x;
-  double eps;
-
-  RankedTensorType getType() { return cast<RankedTensorType>(x.getType()); }
-  int64_t getAxis() { return getType().getRank() - 1; }
-  AffineMap getRowMap() {
-    return getMapWithout(rewriter.getContext(), getType().getRank(),
-                         {getAxis()});
-  }
-  AffineMap getVectorMap() {
-    return AffineMap::get(getType().getRank(), 0,
-                          rewriter.getAffineDimExpr(getAxis()));
-  }
-  /// Emits the mean, given the sum over a row.
-  Value emitMean(OpBuilder &b, Location l, Value sum) {
-    Value count =
-        createNumber(b, l, sum.getType(), getType().getShape().back());
-    return arith::DivFOp::create(b, l, sum, count);
-  }
-  /// Builds 1 / sqrt(mean + eps) for every row.
-  Value buildScale(Value sumOfSquares) {
-    return mapLike(rewriter, loc, sumOfSquares, {}, {},
-                   [&](OpBuilder &b, Location l, ValueRange v) -> Value {
-                     Value mean = emitMean(b, l, v[0]);
-                     Value bound = createNumber(b, l, mean.getType(), eps);
-                     return math::RsqrtOp::create(
-                         b, l, arith::AddFOp::create(b, l, mean, bound));
-                   });
-  }
-  /// Sums squares over every row. `centre` computes the squared number from an
-  /// element and the inputs of its row.
-  Value sumOfSquares(ArrayRef<Value> others, BodyFn centre) {
-    SmallVector<AffineMap> maps(others.size(), getRowMap());
-    Value squares =
-        mapLike(rewriter, loc, x, others, maps,
-                [&](OpBuilder &b, Location l, ValueRange v) -> Value {
-                  Value centred = centre(b, l, v);
-                  return arith::MulFOp::create(b, l, centred, centred);
-                });
-    return sumOver(rewriter, loc, squares, getAxis());
-  }
+  RankedTensorType type;
+  Type element;
+  int64_t rows;
+  SmallVector<Value> inputs;
+  SmallVector<AffineMap> maps;
 };
+} // namespace
 
+Block *NormBuilder::createBlock(Region &region, bool withNormalised) {
+  Block *block = rewriter.createBlock(&region);
+  if (withNormalised)
+    block->addArgument(element, loc);
+  for (Value input : inputs)
+    block->addArgument(getElementTypeOrSelf(input), input.getLoc());
+  return block;
+}
+
+Value NormBuilder::build(double eps, bool isCentred,
+                         std::optional<unsigned> weight,
+                         std::optional<unsigned> bias) {
+  ArrayRef<int64_t> shape = type.getShape();
+  auto createOfRows = [&] {
+    return createEmpty(rewriter, loc, shape.drop_back(), element);
+  };
+  Value mean = isCentred ? createOfRows() : Value(), scale = createOfRows(),
+        out = createEmpty(rewriter, loc, shape, element);
+  SmallVector<Type> types = {out.getType()};
+  maps.push_back(getMap());
+  for (Value ofRows : {mean, scale})
+    if (ofRows) {
+      types.push_back(ofRows.getType());
+      maps.push_back(getRowMap());
+    }
+  auto op = RowNormOp::create(rewriter, loc, types, inputs, out, mean, scale,
+                              rewriter.getF64FloatAttr(eps),
+                              rewriter.getAffineMapArrayAttr(maps));
+  OpBuilder::InsertionGuard guard(rewriter);
+  auto widen = [&](Value value) {
+    return convertScalar(rewriter, loc, value, element);
+  };
+  Block *prologue = createBlock(op.getPrologue(), /*withNormalised=*/false);
+  YieldOp::create(rewriter, loc, widen(prologue->getArgument(0)));
+  createBlock(op.getEpilogue(), /*withNormalised=*/true);
+  Value factor, summand, y = op.getNormalised();
+  if (bias)
+    summand = widen(op.getEpilogueArgument(*bias));
+  if (weight)
+    factor = widen(op.getEpilogueArgument(*weight));
+  if (factor)
+    y = arith::MulFOp::create(rewriter, loc, y, factor);
+  if (summand)
+    y = arith::AddFOp::create(rewriter, loc, y, summand);
+  YieldOp::create(rewriter, loc, y);
+  return op.getResult(0);
+}
+
+namespace {
 struct DecomposeLayernorm : OpConversionPattern<LayernormOp> {
   using OpConversionPattern::OpConversionPattern;
 
   LogicalResult
   matchAndRewrite(LayernormOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
-    NormBuilder norm{rewriter, op.getLoc(), adaptor.getOperand(),
-                     op.getEps().convertToDouble()};
-    Value sum = sumOver(rewriter, op.getLoc(), norm.x, norm.getAxis());
-    Value mean = mapLike(rewriter, op.getLoc(), sum, {}, {},
-                         [&](OpBuilder &b, Location l, ValueRange v) {
-                           return norm.emitMean(b, l, v[0]);
-                         });
-    auto centre = [](OpBuilder &b, Location l, ValueRange v) -> Value {
-      return arith::SubFOp::create(b, l, v[0], v[1]);
-    };
-    Value scale = norm.buildScale(norm.sumOfSquares({mean}, centre));
-
-    SmallVector<Value> others = {mean, scale};
-    SmallVector<AffineMap> maps = {norm.getRowMap(), norm.getRowMap()};
-    for (Value vector : {adaptor.getWeight(), adaptor.getBias()})
-      if (vector) {
-        others.push_back(vector);
-        maps.push_back(norm.getVectorMap());
-      }
-    bool hasWeight = static_cast<bool>(adaptor.getWeight());
-    bool hasBias = static_cast<bool>(adaptor.getBias());
-    rewriter.replaceOp(
-        op, mapLike(rewriter, op.getLoc(), norm.x, others, maps,
-                    [&](OpBuilder &b, Location l, ValueRange v) -> Value {
-                      Value y =
-                          arith::MulFOp::create(b, l, centre(b, l, v), v[2]);
-                      if (hasWeight)
-                        y = arith::MulFOp::create(b, l, y, v[3]);
-                      if (hasBias)
-                        y = arith::AddFOp::create(b, l, y, v.back());
-                      return y;
-                    }));
+    NormBuilder norm(rewriter, op.getLoc(), op.getOperand());
+    norm.addInput(op.getOperand(), adaptor.getOperand(), norm.getMap());
+    std::optional<unsigned> weight, bias;
+    unsigned count = 1;
+    if (op.getWeight()) {
+      weight = count++;
+      norm.addInput(op.getWeight(), adaptor.getWeight(), norm.getVectorMap());
+    }
+    if (op.getBias()) {
+      bias = count++;
+      norm.addInput(op.getBias(), adaptor.getBias(), norm.getVectorMap());
+    }
+    rewriter.replaceOp(op, norm.build(op.getEps().convertToDouble(),
+                                      /*isCentred=*/true, weight, bias));
     return success();
   }
 };
@@ -181,24 +202,16 @@ struct DecomposeRmsnorm : OpConversionPattern<RmsnormOp> {
   LogicalResult
   matchAndRewrite(RmsnormOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
-    NormBuilder norm{rewriter, op.getLoc(), adaptor.getOperand(),
-                     op.getEps().convertToDouble()};
-    Value scale = norm.buildScale(norm.sumOfSquares(
-        {}, [](OpBuilder &, Location, ValueRange v) { return v[0]; }));
-    SmallVector<Value> others = {scale};
-    SmallVector<AffineMap> maps = {norm.getRowMap()};
-    if (adaptor.getWeight()) {
-      others.push_back(adaptor.getWeight());
-      maps.push_back(norm.getVectorMap());
+    NormBuilder norm(rewriter, op.getLoc(), op.getOperand());
+    norm.addInput(op.getOperand(), adaptor.getOperand(), norm.getMap());
+    std::optional<unsigned> weight;
+    if (op.getWeight()) {
+      weight = 1;
+      norm.addInput(op.getWeight(), adaptor.getWeight(), norm.getVectorMap());
     }
-    rewriter.replaceOp(
-        op, mapLike(rewriter, op.getLoc(), norm.x, others, maps,
-                    [&](OpBuilder &b, Location l, ValueRange v) -> Value {
-                      Value y = arith::MulFOp::create(b, l, v[0], v[1]);
-                      if (v.size() > 2)
-                        y = arith::MulFOp::create(b, l, y, v[2]);
-                      return y;
-                    }));
+    rewriter.replaceOp(op, norm.build(op.getEps().convertToDouble(),
+                                      /*isCentred=*/false, weight,
+                                      /*bias=*/std::nullopt));
     return success();
   }
 };

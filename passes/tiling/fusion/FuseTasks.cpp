@@ -7,7 +7,6 @@
 #include "lib/analysis/Regions.h"
 #include "lib/support/BufferView.h"
 #include "lib/support/DimIndices.h"
-#include "lib/support/OnePassAttention.h"
 #include "lib/support/PlanRank.h"
 #include "passes/tiling/fusion/FusionLegality.h"
 #include "passes/tiling/fusion/JoinElementwise.h"
@@ -204,13 +203,14 @@ static int64_t countSplitStages(TaskOp task, TargetAttr target) {
   return bytes;
 }
 
-/// Returns the number of structured ops. An attention counts as the ops into
-/// which it will be expanded.
+/// Returns the number of structured ops, including those that will replace ops
+/// of the body.
 static int64_t countBodyOps(TaskOp task) {
   Block &body = task.getBody().front();
-  return llvm::range_size(body.getOps<linalg::LinalgOp>()) +
-         kExpandedAttentionOps *
-             llvm::range_size(body.getOps<OnlineAttentionOp>());
+  int64_t count = llvm::range_size(body.getOps<linalg::LinalgOp>());
+  for (auto op : body.getOps<BodyOpInterface>())
+    count += op.getNumExpandedOps();
+  return count;
 }
 
 static int64_t countInsertions(TaskOp task) {

@@ -106,8 +106,8 @@ bool ark::isPut(TaskOp task) {
 }
 
 bool ark::isContraction(Operation *op) {
-  if (isa<OnlineAttentionOp>(op))
-    return true;
+  if (auto bodyOp = dyn_cast<BodyOpInterface>(op))
+    return bodyOp.multipliesMatrices();
   auto structured = dyn_cast<linalg::LinalgOp>(op);
   return structured && (isa<linalg::ContractOp>(op) ||
                         linalg::isaContractionOpInterface(structured));

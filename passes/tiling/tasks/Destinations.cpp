@@ -162,7 +162,7 @@ static void sinkInsertedParts(RewriterBase &rewriter, Block &body) {
   for (auto insertion : body.getOps<tensor::InsertSliceOp>()) {
     Operation *source = insertion.getSource().getDefiningOp();
     if (source && source->hasOneUse() && source->getBlock() == &body &&
-        isa<linalg::LinalgOp>(source))
+        isa<linalg::LinalgOp, BodyOpInterface>(source))
       rewriter.moveOpBefore(source, insertion);
   }
 }

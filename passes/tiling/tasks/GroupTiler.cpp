@@ -5,7 +5,7 @@
 #include "dialects/ark/ArkInference.h"
 #include "passes/tiling/selection/TileShape.h"
 #include "passes/tiling/tasks/TaskBody.h"
-#include "passes/tiling/tasks/TileAttention.h"
+#include "passes/tiling/tasks/TileBodyOps.h"
 
 #include "dialects/ark/ArkMeasurements.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -149,12 +149,6 @@ RegionAttr GroupTiler::getOutRegion() {
       sizes);
 }
 
-/// Returns true if tiles of later queries have more keys.
-static bool isGrowing(OnlineAttentionOp op) {
-  return op.getCausal() &&
-         op.getStaticLoopRanges()[op.getNumRowLoops() - 1] > 1;
-}
-
 TaskOp GroupTiler::createTask(int64_t warps) {
   RegionAttr region = getOutRegion();
   auto task = TaskOp::create(
@@ -165,7 +159,8 @@ TaskOp GroupTiler::createTask(int64_t warps) {
       rewriter.getI64IntegerAttr(0), group->getAttrOfType<ArrayAttr>("ops"),
       group.getPlanAttr(), update ? rewriter.getUnitAttr() : UnitAttr(),
       /*fresh_outs=*/DenseI64ArrayAttr());
-  if (llvm::any_of(group.getBody().getOps<OnlineAttentionOp>(), isGrowing))
+  if (llvm::any_of(group.getBody().getOps<BodyOpInterface>(),
+                   [](BodyOpInterface op) { return op.growsWithRows(); }))
     task->setAttr(kGrowingAttr, rewriter.getUnitAttr());
   Block &body = task.getBody().emplaceBlock();
   for (size_t i = 0; i < grid.getGrid().size(); ++i)
@@ -325,8 +320,9 @@ LogicalResult ark::completeBody(RewriterBase &rewriter, TaskOp task,
     return failure();
   DominanceInfo dominance(task);
   eliminateCommonSubExpressions(rewriter, dominance, task);
-  for (auto op : task.getBody().getOps<OnlineAttentionOp>())
-    copyInsertedResults(rewriter, op);
+  for (auto op : task.getBody().getOps<BodyOpInterface>())
+    if (op.keepsResults())
+      copyInsertedResults(rewriter, op);
   computeInDestination(rewriter, task);
   nameContractions(rewriter, task);
   return success();

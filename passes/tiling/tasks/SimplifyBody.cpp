@@ -2,7 +2,7 @@
 
 #include "passes/tiling/tasks/TaskBody.h"
 
-#include "passes/tiling/tasks/TileAttention.h"
+#include "passes/tiling/tasks/TileBodyOps.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -19,8 +19,7 @@ using namespace mlir::ark;
 
 /// Simplifies `d floordiv c` to zero if the tile has at most `c` elements in
 /// the dimension, as with the query heads of one key head.
-template <typename OpTy>
-static void simplifyMaps(RewriterBase &rewriter, OpTy op) {
+static SmallVector<AffineMap> simplifyMaps(IndexingMapOpInterface op) {
   SmallVector<int64_t> ranges = op.getStaticLoopRanges();
   auto simplify = [&](AffineExpr expr) {
     auto quotient = dyn_cast<AffineBinaryOpExpr>(expr);
@@ -38,16 +37,24 @@ static void simplifyMaps(RewriterBase &rewriter, OpTy op) {
     maps.push_back(AffineMap::get(
         map.getNumDims(), 0, llvm::map_to_vector(map.getResults(), simplify),
         map.getContext()));
-  rewriter.modifyOpInPlace(op, [&] {
-    op.setIndexingMapsAttr(rewriter.getAffineMapArrayAttr(maps));
-  });
+  return maps;
 }
 
 void ark::simplifyMapsOfBody(RewriterBase &rewriter, TaskOp task) {
-  for (auto op : task.getBody().getOps<linalg::GenericOp>())
-    simplifyMaps(rewriter, op);
-  for (auto op : task.getBody().getOps<OnlineAttentionOp>())
-    simplifyMaps(rewriter, op);
+  for (Operation &op : task.getBody().getOps()) {
+    auto bodyOp = dyn_cast<BodyOpInterface>(op);
+    auto generic = dyn_cast<linalg::GenericOp>(op);
+    if (!bodyOp && !generic)
+      continue;
+    SmallVector<AffineMap> maps =
+        simplifyMaps(cast<IndexingMapOpInterface>(op));
+    rewriter.modifyOpInPlace(&op, [&] {
+      if (bodyOp)
+        bodyOp.setMaps(maps);
+      else
+        generic.setIndexingMapsAttr(rewriter.getAffineMapArrayAttr(maps));
+    });
+  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -89,7 +96,7 @@ void ark::dropUnitDimsOfBody(RewriterBase &rewriter, TaskOp task) {
       rewriter.replaceOp(op, result->replacements);
   }
   for (auto op :
-       llvm::make_early_inc_range(task.getBody().getOps<OnlineAttentionOp>()))
+       llvm::make_early_inc_range(task.getBody().getOps<BodyOpInterface>()))
     dropRowLoops(rewriter, op, dropped);
 }
 

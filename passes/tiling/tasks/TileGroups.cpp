@@ -4,7 +4,7 @@
 #include "passes/tiling/tasks/GroupTiler.h"
 #include "passes/tiling/tasks/Passes.h"
 #include "passes/tiling/tasks/TaskBody.h"
-#include "passes/tiling/tasks/TileAttention.h"
+#include "passes/tiling/tasks/TileBodyOps.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -62,6 +62,7 @@ struct TileGroupsPass : ark::impl::TileGroupsPassBase<TileGroupsPass> {
     TileGroupsPassBase::getDependentDialects(registry);
     linalg::registerTilingInterfaceExternalModels(registry);
     registerAttentionTiling(registry);
+    registerRowNormTiling(registry);
   }
 
   LogicalResult initialize(MLIRContext *context) override {

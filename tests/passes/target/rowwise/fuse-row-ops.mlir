@@ -1,4 +1,4 @@
-// RUN: ark-opt %s --split-input-file --ark-target=cuda:sm_90a --ark-compile-to=kernel | ark-opt --split-input-file --pass-pipeline='builtin.module(func.func(linalg-generalize-named-ops),ark-hoist-invariants,ark-fuse-row-ops)' | FileCheck %s
+// RUN: ark-opt %s --split-input-file --ark-target=cuda:sm_90a --ark-compile-to=kernel | ark-opt --split-input-file --pass-pipeline='builtin.module(ark-expand-norms,func.func(linalg-generalize-named-ops),ark-hoist-invariants,ark-fuse-row-ops)' | FileCheck %s
 
 // The last four warps compute the rows of four query heads, and the warp before them the row of their key head.
 // A thread loads each element once, for the sum and for the normalisation; the norm is not stored.

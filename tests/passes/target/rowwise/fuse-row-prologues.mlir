@@ -1,5 +1,5 @@
-// RUN: ark-opt %s --split-input-file --ark-target=cuda:sm_90a --ark-compile-to=kernel | ark-opt --split-input-file --pass-pipeline='builtin.module(func.func(linalg-generalize-named-ops),ark-hoist-invariants,ark-use-tensor-cores,ark-fuse-row-prologues)' | FileCheck %s
-// RUN: ark-opt %s --split-input-file --ark-target=cuda:sm_90a --ark-compile-to=kernel | ark-opt --split-input-file --pass-pipeline='builtin.module(func.func(linalg-generalize-named-ops),ark-hoist-invariants,ark-use-tensor-cores,ark-fuse-row-prologues{threads=64})' | FileCheck %s --check-prefix=FEW
+// RUN: ark-opt %s --split-input-file --ark-target=cuda:sm_90a --ark-compile-to=kernel | ark-opt --split-input-file --pass-pipeline='builtin.module(ark-expand-norms,func.func(linalg-generalize-named-ops),ark-hoist-invariants,ark-use-tensor-cores,ark-fuse-row-prologues)' | FileCheck %s
+// RUN: ark-opt %s --split-input-file --ark-target=cuda:sm_90a --ark-compile-to=kernel | ark-opt --split-input-file --pass-pipeline='builtin.module(ark-expand-norms,func.func(linalg-generalize-named-ops),ark-hoist-invariants,ark-use-tensor-cores,ark-fuse-row-prologues{threads=64})' | FileCheck %s --check-prefix=FEW
 
 // Sixteen warps compute eight rows: two warps compute a row, with two loads per thread.
 // The row pitch in shared memory is 64 bytes more than the row.

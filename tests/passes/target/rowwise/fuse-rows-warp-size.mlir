@@ -1,6 +1,6 @@
 // Warps of 64 threads, as AMD GPUs have, and warps of 16 threads.
 // DEFINE: %{kernel} = ark-opt %s --split-input-file --ark-target=cuda:sm_90a --ark-compile-to=kernel
-// DEFINE: %{before} = func.func(linalg-generalize-named-ops),ark-hoist-invariants
+// DEFINE: %{before} = ark-expand-norms,func.func(linalg-generalize-named-ops),ark-hoist-invariants
 // RUN: %{kernel} | ark-opt --split-input-file --pass-pipeline='builtin.module(%{before},ark-fuse-row-ops{warp-size=64},ark-fuse-row-prologues{warp-size=64})' | FileCheck %s --check-prefix=WIDE
 // RUN: %{kernel} | ark-opt --split-input-file --pass-pipeline='builtin.module(%{before},ark-fuse-row-prologues{threads=1024 warp-size=16})' | FileCheck %s --check-prefix=NARROW
 // RUN: not ark-opt %s --split-input-file --ark-fuse-row-ops 2>&1 | FileCheck %s --check-prefix=ERROR

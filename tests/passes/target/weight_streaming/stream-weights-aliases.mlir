@@ -1,6 +1,6 @@
 // Products and residuals are read before the loop over vCTAs unless an earlier op of the loop may write them. The output
 // below is filled before both reads. Without `llvm.noalias`, it may overlap the row and the residual.
-// DEFINE: %{kernel} = ark-opt %s --split-input-file --ark-target=cuda:sm_90a --ark-compile-to=kernel | ark-opt --split-input-file --pass-pipeline='builtin.module(func.func(linalg-generalize-named-ops),ark-hoist-invariants)'
+// DEFINE: %{kernel} = ark-opt %s --split-input-file --ark-target=cuda:sm_90a --ark-compile-to=kernel | ark-opt --split-input-file --pass-pipeline='builtin.module(ark-expand-norms,func.func(linalg-generalize-named-ops),ark-hoist-invariants)'
 // DEFINE: %{stream} = ark-opt --split-input-file --pass-pipeline='builtin.module(ark-stream-weights)'
 // RUN: %{kernel} | %{stream} | FileCheck %s --check-prefixes=CHECK,APART
 // RUN: %{kernel} | sed 's/, llvm.noalias//g' | %{stream} | FileCheck %s --check-prefixes=CHECK,OVERLAP

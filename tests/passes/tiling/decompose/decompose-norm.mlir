@@ -41,32 +41,24 @@ ark.program @softmaxOverAnOuterAxis(
   ark.return %0 : tensor<4x8xbf16>
 }
 
-// CHECK-LABEL: ark.program @layernormCentresBeforeItSquares
-ark.program @layernormCentresBeforeItSquares(
+// The weight and the bias are part of the epilogue.
+// CHECK-LABEL: ark.program @layernormIsOneOp
+ark.program @layernormIsOneOp(
     %x: tensor<4x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %g: tensor<8xf32> {ark.kind = #ark.kind<parameter>, ark.name = "g"},
     %bias: tensor<8xf32> {ark.kind = #ark.kind<parameter>, ark.name = "bias"})
     -> (tensor<4x8xf32> {ark.name = "y"}) {
   // CHECK: ark.group "g" (%[[X:.+]] = %{{.+}}, %[[G:.+]] = %{{.+}}, %[[B:.+]] = %{{.+}})
-  // CHECK: %[[SUM:.+]] = linalg.generic {{.*}} ins(%[[X]] : tensor<4x8xf32>) outs(%{{.+}} : tensor<4xf32>)
-  // CHECK: %[[MEAN:.+]] = linalg.generic {{.*}} ins(%[[SUM]] :
-  // CHECK: arith.constant 8.000000e+00 : f32
-  // CHECK-NEXT: arith.divf
-  // CHECK: linalg.generic {{.*}} ins(%[[X]], %[[MEAN]] :
-  // CHECK: %[[CENTRED:.+]] = arith.subf
-  // CHECK-NEXT: arith.mulf %[[CENTRED]], %[[CENTRED]]
-  // CHECK: arith.constant 8.000000e+00 : f32
-  // CHECK: %[[VARIANCE:.+]] = arith.divf
-  // CHECK: %[[EPS:.+]] = arith.constant 9.99999974E-6 : f32
-  // CHECK: %[[SHIFTED:.+]] = arith.addf %[[VARIANCE]], %[[EPS]]
-  // CHECK: math.rsqrt %[[SHIFTED]]
-  // CHECK: linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0)>, affine_map<(d0, d1) -> (d0)>, affine_map<(d0, d1) -> (d1)>, affine_map<(d0, d1) -> (d1)>,
-  // CHECK-SAME: ins(%[[X]], %[[MEAN]], %{{.+}}, %[[G]], %[[B]] :
-  // CHECK-NEXT: ^bb0(%[[XE:.+]]: f32, %[[ME:.+]]: f32, %[[SE:.+]]: f32, %[[GE:.+]]: f32, %[[BE:.+]]: f32, %{{.+}}: f32):
-  // CHECK-NEXT: %[[C:.+]] = arith.subf %[[XE]], %[[ME]]
-  // CHECK-NEXT: %[[N:.+]] = arith.mulf %[[C]], %[[SE]]
+  // CHECK: %[[Y:.+]]:3 = ark.row_norm ins(%[[X]], %[[G]], %[[B]] : {{.*}} outs(%{{.+}} : tensor<4x8xf32>) mean(%{{.+}} : tensor<4xf32>) scale(%{{.+}} : tensor<4xf32>) eps = 1.000000e-05
+  // CHECK-SAME: maps [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d1)>, affine_map<(d0, d1) -> (d1)>, affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0)>, affine_map<(d0, d1) -> (d0)>] prologue {
+  // CHECK-NEXT: ^bb0(%[[XE:.+]]: f32, %{{.+}}: f32, %{{.+}}: f32):
+  // CHECK-NEXT: ark.yield %[[XE]]
+  // CHECK: ^bb0(%[[N:.+]]: f32, %{{.+}}: f32, %[[GE:.+]]: f32, %[[BE:.+]]: f32):
   // CHECK-NEXT: %[[W:.+]] = arith.mulf %[[N]], %[[GE]]
-  // CHECK-NEXT: arith.addf %[[W]], %[[BE]]
+  // CHECK-NEXT: %[[R:.+]] = arith.addf %[[W]], %[[BE]]
+  // CHECK-NEXT: ark.yield %[[R]]
+  // CHECK-NOT: linalg
+  // CHECK: ark.yield %[[Y]]#0
   %0 = ark.group "g" (%a = %x, %b = %g, %c = %bias)
       : (tensor<4x8xf32>, tensor<8xf32>, tensor<8xf32>) -> tensor<4x8xf32> {
     %r = ark.layernorm %a weight %b bias %c eps = 1.0e-5 : (tensor<4x8xf32>, tensor<8xf32>, tensor<8xf32>) -> tensor<4x8xf32>
@@ -80,12 +72,10 @@ ark.program @layernormWithBiasAlone(
     %x: tensor<4x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %bias: tensor<8xf32> {ark.kind = #ark.kind<parameter>, ark.name = "bias"})
     -> (tensor<4x8xf32> {ark.name = "y"}) {
-  // CHECK: math.rsqrt
-  // CHECK: ^bb0(%{{.+}}: f32, %{{.+}}: f32, %{{.+}}: f32, %[[B:.+]]: f32, %{{.+}}: f32):
-  // CHECK-NEXT: arith.subf
-  // CHECK-NEXT: %[[N:.+]] = arith.mulf
-  // CHECK-NEXT: arith.addf %[[N]], %[[B]]
-  // CHECK-NEXT: linalg.yield
+  // CHECK: epilogue {
+  // CHECK-NEXT: ^bb0(%[[N:.+]]: f32, %{{.+}}: f32, %[[B:.+]]: f32):
+  // CHECK-NEXT: %[[R:.+]] = arith.addf %[[N]], %[[B]]
+  // CHECK-NEXT: ark.yield %[[R]]
   %0 = ark.group "g" (%a = %x, %b = %bias)
       : (tensor<4x8xf32>, tensor<8xf32>) -> tensor<4x8xf32> {
     %r = ark.layernorm %a bias %b eps = 1.0e-5 : (tensor<4x8xf32>, tensor<8xf32>) -> tensor<4x8xf32>
@@ -94,18 +84,21 @@ ark.program @layernormWithBiasAlone(
   ark.return %0 : tensor<4x8xf32>
 }
 
-// CHECK-LABEL: ark.program @rmsnormDoesNotCentre
-ark.program @rmsnormDoesNotCentre(
+// The op reads operands of a group in their memory types, and computes in f32. Another op converts the result.
+// CHECK-LABEL: ark.program @rmsnormComputesInF32
+ark.program @rmsnormComputesInF32(
     %x: tensor<4x8xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %g: tensor<8xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "g"})
     -> (tensor<4x8xbf16> {ark.name = "y"}) {
-  // CHECK-NOT: arith.subf
-  // CHECK: arith.mulf %[[X:.+]], %[[X]] : f32
-  // CHECK: math.rsqrt %{{.+}} : f32
-  // CHECK-NOT: arith.subf
-  // CHECK: ^bb0(%[[XE:.+]]: f32, %[[SE:.+]]: f32, %[[GE:.+]]: f32, %{{.+}}: f32):
-  // CHECK-NEXT: %[[N:.+]] = arith.mulf %[[XE]], %[[SE]]
-  // CHECK-NEXT: arith.mulf %[[N]], %[[GE]]
+  // CHECK-NOT: linalg
+  // CHECK: %[[Y:.+]]:2 = ark.row_norm ins(%{{.+}}, %{{.+}} : tensor<4x8xbf16>, tensor<8xbf16>) outs(%{{.+}} : tensor<4x8xf32>) scale(%{{.+}} : tensor<4xf32>)
+  // CHECK-NEXT: ^bb0(%[[XE:.+]]: bf16, %{{.+}}: bf16):
+  // CHECK-NEXT: %[[WIDE:.+]] = arith.extf %[[XE]]
+  // CHECK-NEXT: ark.yield %[[WIDE]] : f32
+  // CHECK: ^bb0(%[[N:.+]]: f32, %{{.+}}: bf16, %[[GE:.+]]: bf16):
+  // CHECK-NEXT: %[[G:.+]] = arith.extf %[[GE]]
+  // CHECK-NEXT: arith.mulf %[[N]], %[[G]] : f32
+  // CHECK: linalg.generic {{.*}} ins(%[[Y]]#0 :
   // CHECK: arith.truncf %{{.+}} : f32 to bf16
   %0 = ark.group "g" (%a = %x, %b = %g)
       : (tensor<4x8xbf16>, tensor<8xbf16>) -> tensor<4x8xbf16> {

@@ -1,6 +1,6 @@
-//===- BufferizeAttention.cpp - Bufferize an attention --------------------===//
+//===- BufferizeBodyOps.cpp - Bufferize the ops of bodies -----------------===//
 
-#include "passes/memory/bufferize/BufferizeAttention.h"
+#include "passes/memory/bufferize/BufferizeBodyOps.h"
 
 #include "dialects/ark/ArkOps.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -10,19 +10,20 @@ using namespace mlir;
 using namespace mlir::ark;
 
 namespace {
-struct AttentionBufferization
+template <typename OpTy>
+struct BodyOpBufferization
     : bufferization::DstBufferizableOpInterfaceExternalModel<
-          AttentionBufferization, OnlineAttentionOp> {
+          BodyOpBufferization<OpTy>, OpTy> {
   /// Outs are overwritten, so that only inputs are read.
   bool bufferizesToMemoryRead(Operation *op, OpOperand &operand,
                               const bufferization::AnalysisState &) const {
-    return cast<OnlineAttentionOp>(op).isDpsInput(&operand);
+    return cast<OpTy>(op).isDpsInput(&operand);
   }
 
   LogicalResult bufferize(Operation *self, RewriterBase &rewriter,
                           const bufferization::BufferizationOptions &options,
                           bufferization::BufferizationState &state) const {
-    auto op = cast<OnlineAttentionOp>(self);
+    auto op = cast<OpTy>(self);
     SmallVector<Value> buffers;
     for (Value operand : op->getOperands()) {
       FailureOr<Value> buffer =
@@ -34,18 +35,20 @@ struct AttentionBufferization
     rewriter.setInsertionPoint(op);
     OperationState created(op.getLoc(), op->getName(), buffers, TypeRange(),
                            op->getAttrs());
-    created.addRegion()->takeBody(op.getRegion());
+    for (Region &region : op->getRegions())
+      created.addRegion()->takeBody(region);
     rewriter.create(created);
     bufferization::replaceOpWithBufferizedValues(
-        rewriter, op,
-        ValueRange(buffers).take_back(OnlineAttentionOp::kNumOuts));
+        rewriter, op, ValueRange(buffers).take_back(op.getNumDpsInits()));
     return success();
   }
 };
 } // namespace
 
-void ark::registerAttentionBufferization(DialectRegistry &registry) {
+void ark::registerBodyOpBufferization(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, ArkDialect *) {
-    OnlineAttentionOp::attachInterface<AttentionBufferization>(*context);
+    OnlineAttentionOp::attachInterface<BodyOpBufferization<OnlineAttentionOp>>(
+        *context);
+    RowNormOp::attachInterface<BodyOpBufferization<RowNormOp>>(*context);
   });
 }

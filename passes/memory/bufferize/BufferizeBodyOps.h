@@ -1,0 +1,17 @@
+//===- BufferizeBodyOps.h - Bufferize the ops of bodies ---------*- C++ -*-===//
+
+#ifndef ARK_PASSES_MEMORY_BUFFERIZE_BUFFERIZEBODYOPS_H
+#define ARK_PASSES_MEMORY_BUFFERIZE_BUFFERIZEBODYOPS_H
+
+namespace mlir {
+class DialectRegistry;
+} // namespace mlir
+
+namespace mlir::ark {
+
+/// Attaches BufferizableOpInterface to all ops with BodyOpInterface.
+void registerBodyOpBufferization(DialectRegistry &registry);
+
+} // namespace mlir::ark
+
+#endif // ARK_PASSES_MEMORY_BUFFERIZE_BUFFERIZEBODYOPS_H

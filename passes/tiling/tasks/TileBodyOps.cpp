@@ -1,0 +1,167 @@
+//===- TileBodyOps.cpp - Tiles of the ops of bodies -----------------------===//
+
+#include "passes/tiling/tasks/TileBodyOps.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Linalg/Utils/Utils.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/PatternMatch.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+using tensor::ExtractSliceOp;
+using tensor::InsertSliceOp;
+
+/// Creates an op with other operands. Moves no region.
+static BodyOpInterface createLike(OpBuilder &builder, BodyOpInterface op,
+                                  ValueRange operands) {
+  OperationState state(op.getLoc(), op->getName(), operands,
+                       operands.take_back(op.getNumDpsInits()).getTypes(),
+                       op->getAttrs());
+  for (unsigned region = 0; region < op->getNumRegions(); ++region)
+    state.addRegion();
+  return cast<BodyOpInterface>(builder.create(state));
+}
+
+static ArrayRef<int64_t> getShape(OpOperand &operand) {
+  return cast<ShapedType>(operand.get().getType()).getShape();
+}
+
+//===----------------------------------------------------------------------===//
+// Tiles
+//===----------------------------------------------------------------------===//
+
+TilingResult ark::tileBodyOp(OpBuilder &builder, BodyOpInterface op,
+                             ArrayRef<OpFoldResult> offsets,
+                             ArrayRef<OpFoldResult> sizes) {
+  Location loc = op.getLoc();
+  SmallVector<OpFoldResult> begins =
+      linalg::computeTileOffsets(builder, loc, offsets, sizes);
+  SmallVector<OpFoldResult> lasts =
+      linalg::computeTileSizes(builder, loc, sizes, {});
+  TilingResult result;
+  SmallVector<Value> operands;
+  for (OpOperand &operand : op->getOpOperands()) {
+    Operation *slice = linalg::makeTiledShape(
+        builder, loc, operand.get(), sizes, op.getMap(operand), begins,
+        /*ubs=*/{}, lasts, /*omitPartialTileCheck=*/true);
+    operands.push_back(slice->getResult(0));
+    result.generatedSlices.push_back(slice);
+  }
+  BodyOpInterface tiled = createLike(builder, op, operands);
+  for (auto [from, to] : llvm::zip(op->getRegions(), tiled->getRegions())) {
+    IRMapping mapping;
+    from.cloneInto(&to, mapping);
+  }
+  result.tiledOps.push_back(tiled);
+  llvm::append_range(result.tiledValues, tiled->getResults());
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Row loops of extent one
+//===----------------------------------------------------------------------===//
+
+/// Returns the dimensions of an operand that remain without the loops in
+/// `dropped`.
+static SmallVector<int64_t> getKeptDims(BodyOpInterface op, OpOperand &operand,
+                                        const llvm::SmallBitVector &dropped) {
+  SmallVector<int64_t> kept;
+  for (auto [dim, expr] : llvm::enumerate(op.getMap(operand).getResults())) {
+    auto loop = dyn_cast<AffineDimExpr>(expr);
+    bool isDropped = isa<AffineConstantExpr>(expr) ||
+                     (loop && dropped.test(loop.getPosition()));
+    if (!isDropped || getShape(operand)[dim] != 1)
+      kept.push_back(dim);
+  }
+  return kept;
+}
+
+/// Slices a tensor to its first elements in the dimensions that are not kept.
+static Value dropDims(OpBuilder &builder, Location loc, Value tensor,
+                      ArrayRef<int64_t> kept) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  if (static_cast<int64_t>(kept.size()) == type.getRank())
+    return tensor;
+  SmallVector<OpFoldResult> zeros(type.getRank(), builder.getIndexAttr(0));
+  SmallVector<OpFoldResult> ones(type.getRank(), builder.getIndexAttr(1));
+  SmallVector<int64_t> shape = llvm::map_to_vector(
+      kept, [&](int64_t dim) { return type.getDimSize(dim); });
+  return ExtractSliceOp::create(builder, loc, type.clone(shape), tensor, zeros,
+                                tensor::getMixedSizes(builder, loc, tensor),
+                                ones);
+}
+
+void ark::dropRowLoops(RewriterBase &rewriter, BodyOpInterface op,
+                       ArrayRef<int64_t> loops) {
+  SmallVector<int64_t> extents = op.getStaticLoopRanges();
+  llvm::SmallBitVector dropped(extents.size());
+  for (int64_t loop : loops)
+    if (loop < static_cast<int64_t>(op.getNumRowLoops()) && extents[loop] == 1)
+      dropped.set(loop);
+  rewriter.setInsertionPoint(op);
+  Location loc = op.getLoc();
+  // Maps of the old loops to the new ones.
+  SmallVector<AffineExpr> replacements;
+  unsigned left = 0;
+  for (unsigned loop = 0; loop < extents.size(); ++loop)
+    replacements.push_back(dropped.test(loop)
+                               ? rewriter.getAffineConstantExpr(0)
+                               : rewriter.getAffineDimExpr(left++));
+  SmallVector<Value> operands;
+  SmallVector<AffineMap> maps;
+  for (OpOperand &operand : op->getOpOperands()) {
+    SmallVector<int64_t> kept = getKeptDims(op, operand, dropped);
+    operands.push_back(dropDims(rewriter, loc, operand.get(), kept));
+    SmallVector<AffineExpr> exprs;
+    for (int64_t dim : kept)
+      exprs.push_back(simplifyAffineExpr(
+          op.getMap(operand).getResult(dim).replaceDims(replacements), left,
+          0));
+    maps.push_back(AffineMap::get(left, 0, exprs, op.getContext()));
+  }
+  BodyOpInterface reduced = createLike(rewriter, op, operands);
+  reduced.setMaps(maps);
+  for (auto [from, to] : llvm::zip(op->getRegions(), reduced->getRegions()))
+    to.takeBody(from);
+  Value zero = arith::ConstantIndexOp::create(rewriter, loc, 0);
+  reduced.dropRowIndices(zero, dropped);
+  SmallVector<Value> results;
+  for (auto [result, out] :
+       llvm::zip(reduced->getResults(), op.getDpsInits())) {
+    if (result.getType() == out.getType()) {
+      results.push_back(result);
+      continue;
+    }
+    int64_t rank = cast<RankedTensorType>(out.getType()).getRank();
+    SmallVector<OpFoldResult> zeros(rank, rewriter.getIndexAttr(0));
+    SmallVector<OpFoldResult> ones(rank, rewriter.getIndexAttr(1));
+    results.push_back(
+        InsertSliceOp::create(rewriter, loc, result, out, zeros,
+                              tensor::getMixedSizes(rewriter, loc, out), ones));
+  }
+  rewriter.replaceOp(op, results);
+}
+
+//===----------------------------------------------------------------------===//
+// Copies
+//===----------------------------------------------------------------------===//
+
+void ark::copyInsertedResults(RewriterBase &rewriter, BodyOpInterface op) {
+  for (OpOperand &use : llvm::make_early_inc_range(op->getUses())) {
+    auto insertion = dyn_cast<InsertSliceOp>(use.getOwner());
+    if (!insertion || &use != &insertion.getSourceMutable())
+      continue;
+    rewriter.setInsertionPoint(insertion);
+    Location loc = op.getLoc();
+    Value empty = tensor::EmptyOp::create(
+        rewriter, loc, tensor::getMixedSizes(rewriter, loc, use.get()),
+        getElementTypeOrSelf(use.get()));
+    Value copy =
+        linalg::CopyOp::create(rewriter, loc, use.get(), empty).getResult(0);
+    rewriter.modifyOpInPlace(insertion, [&] { use.set(copy); });
+  }
+}

@@ -1,0 +1,40 @@
+//===- TileBodyOps.h - Tiles of the ops of bodies ---------------*- C++ -*-===//
+
+#ifndef ARK_PASSES_TILING_TASKS_TILEBODYOPS_H
+#define ARK_PASSES_TILING_TASKS_TILEBODYOPS_H
+
+#include "dialects/ark/ArkOps.h"
+
+#include "mlir/Interfaces/TilingInterface.h"
+
+namespace mlir {
+class DialectRegistry;
+class RewriterBase;
+} // namespace mlir
+
+namespace mlir::ark {
+
+/// Attaches TilingInterface to `ark.online_attention`.
+void registerAttentionTiling(DialectRegistry &registry);
+
+/// Attaches TilingInterface to `ark.row_norm`.
+void registerRowNormTiling(DialectRegistry &registry);
+
+/// Creates an op with the slices of the operands that a tile of the loops
+/// needs. The regions are cloned.
+TilingResult tileBodyOp(OpBuilder &builder, BodyOpInterface op,
+                        ArrayRef<OpFoldResult> offsets,
+                        ArrayRef<OpFoldResult> sizes);
+
+/// Drops row loops of extent one. Operands and results lose the dimensions of
+/// extent one that these loops, or a constant, index.
+void dropRowLoops(RewriterBase &rewriter, BodyOpInterface op,
+                  ArrayRef<int64_t> loops);
+
+/// Lets insertions into other tensors copy the results of an op, so that the
+/// results stay temporaries.
+void copyInsertedResults(RewriterBase &rewriter, BodyOpInterface op);
+
+} // namespace mlir::ark
+
+#endif // ARK_PASSES_TILING_TASKS_TILEBODYOPS_H
