@@ -2,6 +2,7 @@
 
 #include "passes/target/warpgroups/NextTile.h"
 
+#include "passes/target/support/Aliasing.h"
 #include "passes/target/support/Bodies.h"
 
 #include "dialects/ark/ArkBodyAttrs.h"
@@ -23,6 +24,20 @@ bool NextTile::isComputed(Value value) {
                       [&](Value operand) { return isComputed(operand); });
 }
 
+/// Returns true if a vCTA writes an operand of a product. The operand of the
+/// next vCTA is then not complete before that vCTA begins.
+static bool writesOperand(scf::ForOp vctas, ArrayRef<MatmulTile> products) {
+  auto isOperand = [&](const Access &access) {
+    return llvm::any_of(products, [&](const MatmulTile &product) {
+      return conflict({product.left, /*writes=*/false}, access) ||
+             conflict({product.right, /*writes=*/false}, access);
+    });
+  };
+  return llvm::any_of(*vctas.getBody(), [&](Operation &op) {
+    return llvm::any_of(getAccesses(&op), isOperand);
+  });
+}
+
 std::optional<NextTile> NextTile::match(func::FuncOp body,
                                         ArrayRef<MatmulTile> products) {
   auto most = body->getAttrOfType<IntegerAttr>(kWorkItemVctasAttr);
@@ -33,7 +48,8 @@ std::optional<NextTile> NextTile::match(func::FuncOp body,
   bool areComputed = llvm::all_of(products, [&](const MatmulTile &product) {
     return next.isComputed(product.left) && next.isComputed(product.right);
   });
-  return areComputed ? std::optional(next) : std::nullopt;
+  return areComputed && !writesOperand(vctas, products) ? std::optional(next)
+                                                        : std::nullopt;
 }
 
 Value NextTile::isFirst(ImplicitLocOpBuilder &builder) {

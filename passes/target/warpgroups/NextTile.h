@@ -17,8 +17,9 @@ namespace mlir::ark {
 /// order").
 class NextTile {
 public:
-  /// Returns nothing if every work item has one vCTA, or if the tiles of the
-  /// operands depend on numbers in memory.
+  /// Returns nothing if every work item has one vCTA, if the tiles of the
+  /// operands depend on numbers in memory, or if a vCTA writes an operand
+  /// itself before it multiplies.
   static std::optional<NextTile> match(func::FuncOp body,
                                        ArrayRef<MatmulTile> products);
 

@@ -78,7 +78,6 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
   }
   return
 }
-
 // -----
 
 #x = affine_map<(m, n, k) -> (m, k)>
@@ -143,7 +142,6 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
   }
   return
 }
-
 // -----
 
 #x = affine_map<(m, n, k) -> (m, k)>
@@ -197,7 +195,6 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
   }
   return
 }
-
 // -----
 
 #x = affine_map<(m, n, k) -> (m, k)>
@@ -248,7 +245,6 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
   }
   return
 }
-
 // -----
 
 #x = affine_map<(m, n, k) -> (m, k)>
@@ -301,7 +297,6 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
   }
   return
 }
-
 // -----
 
 #x = affine_map<(m, n, k) -> (m, k)>
@@ -313,7 +308,63 @@ ark.kernel @k {
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
-// Threads that split elements of f32 fill the stages of each tile anew.
+// A vCTA writes the operand that it multiplies, so that the operand of the next vCTA does not exist yet.
+// CHECK-LABEL: func.func private @body(
+// CHECK-NOT: scf.if
+// CHECK: iter_args(%{{.+}} = %{{.+}}, %{{.+}} = %c0{{.*}}, %{{.+}} = %c98304{{.*}})
+// CHECK: nvvm.wgmma.wait.group.sync.aligned 0
+// CHECK-NEXT: gpu.barrier
+// CHECK-NOT: nvvm.cp.async
+// CHECK: return
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<256x512xbf16> {llvm.align = 16 : i64, llvm.noalias}, %w: memref<1024x512xbf16> {llvm.align = 16 : i64, llvm.noalias}, %y: memref<256x1024xbf16> {llvm.align = 16 : i64, llvm.noalias}) attributes {ark.work_item_vctas = 4 : i64} {
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant 0.0 : f32
+  %one = arith.constant 1.0 : bf16
+  %t = memref.alloca() : memref<256x128xf32>
+  scf.for %i = %begin to %end step %c1 {
+    linalg.generic {indexing_maps = [affine_map<(m, n) -> ()>, #e], iterator_types = ["parallel", "parallel"]}
+        ins(%one : bf16) outs(%x : memref<256x512xbf16>) {
+      ^bb0(%a: bf16, %b: bf16):
+        linalg.yield %a : bf16
+      }
+    %first = affine.apply affine_map<(i) -> (128 * i)>(%i)
+    %tile_of_w = memref.subview %w[%first, 0] [128, 512] [1, 1] : memref<1024x512xbf16> to memref<128x512xbf16, strided<[512, 1], offset: ?>>
+    %tile_of_y = memref.subview %y[0, %first] [256, 128] [1, 1] : memref<256x1024xbf16> to memref<256x128xbf16, strided<[1024, 1], offset: ?>>
+    linalg.generic {indexing_maps = [affine_map<(m, n) -> ()>, #e], iterator_types = ["parallel", "parallel"]}
+        ins(%zero : f32) outs(%t : memref<256x128xf32>) {
+      ^bb0(%a: f32, %b: f32):
+        linalg.yield %a : f32
+      }
+    linalg.generic {indexing_maps = [#x, #w, #y], iterator_types = ["parallel", "parallel", "reduction"]}
+        ins(%x, %tile_of_w : memref<256x512xbf16>, memref<128x512xbf16, strided<[512, 1], offset: ?>>) outs(%t : memref<256x128xf32>) {
+      ^bb0(%a: bf16, %b: bf16, %c: f32):
+        %l = arith.extf %a : bf16 to f32
+        %r = arith.extf %b : bf16 to f32
+        %p = arith.mulf %l, %r : f32
+        %s = arith.addf %c, %p : f32
+        linalg.yield %s : f32
+      }
+    linalg.generic {indexing_maps = [#e, #e], iterator_types = ["parallel", "parallel"]}
+        ins(%t : memref<256x128xf32>) outs(%tile_of_y : memref<256x128xbf16, strided<[1024, 1], offset: ?>>) {
+      ^bb0(%a: f32, %b: bf16):
+        %r = arith.truncf %a : f32 to bf16
+        linalg.yield %r : bf16
+      }
+  }
+  return
+}
+// -----
+
+#x = affine_map<(m, n, k) -> (m, k)>
+#w = affine_map<(m, n, k) -> (n, k)>
+#y = affine_map<(m, n, k) -> (m, n)>
+#e = affine_map<(m, n) -> (m, n)>
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// Threads that split elements of f32 fill all stages of each tile.
 // CHECK-LABEL: func.func private @body(
 // CHECK-NOT: arith.cmpi eq
 // CHECK: nvvm.wgmma.mma_async
@@ -342,6 +393,104 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
         ins(%t : memref<128x128xf32>) outs(%tile_of_y : memref<128x128xf32, strided<[1024, 1], offset: ?>>) {
       ^bb0(%a: f32, %b: f32):
         linalg.yield %a : f32
+      }
+  }
+  return
+}
+// -----
+
+#x = affine_map<(m, n, k) -> (m, k)>
+#w = affine_map<(m, n, k) -> (n, k)>
+#y = affine_map<(m, n, k) -> (m, n)>
+#e = affine_map<(m, n) -> (m, n)>
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+func.func private @ark_tensor_map(index, index) -> i64
+// TMA would copy tiles of this size, but not the next tile.
+// CHECK-LABEL: func.func private @body(
+// CHECK-NOT: nvvm.cp.async.bulk
+// CHECK-COUNT-30: nvvm.cp.async.shared.global
+// CHECK-NOT: nvvm.cp.async.{{shared|bulk}}
+// CHECK: return
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<256x512xbf16> {llvm.align = 16 : i64, llvm.noalias}, %w: memref<1024x512xbf16> {llvm.align = 16 : i64, llvm.noalias}, %y: memref<256x1024xbf16> {llvm.align = 16 : i64, llvm.noalias}) attributes {ark.work_item_vctas = 4 : i64} {
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant 0.0 : f32
+  %t = memref.alloca() : memref<256x128xf32>
+  scf.for %i = %begin to %end step %c1 {
+    %first = affine.apply affine_map<(i) -> (128 * i)>(%i)
+    %tile_of_w = memref.subview %w[%first, 0] [128, 512] [1, 1] : memref<1024x512xbf16> to memref<128x512xbf16, strided<[512, 1], offset: ?>>
+    %tile_of_y = memref.subview %y[0, %first] [256, 128] [1, 1] : memref<256x1024xbf16> to memref<256x128xbf16, strided<[1024, 1], offset: ?>>
+    linalg.generic {indexing_maps = [affine_map<(m, n) -> ()>, #e], iterator_types = ["parallel", "parallel"]}
+        ins(%zero : f32) outs(%t : memref<256x128xf32>) {
+      ^bb0(%a: f32, %b: f32):
+        linalg.yield %a : f32
+      }
+    linalg.generic {indexing_maps = [#x, #w, #y], iterator_types = ["parallel", "parallel", "reduction"]}
+        ins(%x, %tile_of_w : memref<256x512xbf16>, memref<128x512xbf16, strided<[512, 1], offset: ?>>) outs(%t : memref<256x128xf32>) {
+      ^bb0(%a: bf16, %b: bf16, %c: f32):
+        %l = arith.extf %a : bf16 to f32
+        %r = arith.extf %b : bf16 to f32
+        %p = arith.mulf %l, %r : f32
+        %s = arith.addf %c, %p : f32
+        linalg.yield %s : f32
+      }
+    linalg.generic {indexing_maps = [#e, #e], iterator_types = ["parallel", "parallel"]}
+        ins(%t : memref<256x128xf32>) outs(%tile_of_y : memref<256x128xbf16, strided<[1024, 1], offset: ?>>) {
+      ^bb0(%a: f32, %b: bf16):
+        %r = arith.truncf %a : f32 to bf16
+        linalg.yield %r : bf16
+      }
+  }
+  return
+}
+// -----
+
+#x = affine_map<(m, n, k) -> (m, k)>
+#w = affine_map<(m, n, k) -> (n, k)>
+#y = affine_map<(m, n, k) -> (m, n)>
+#e = affine_map<(m, n) -> (m, n)>
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+func.func private @ark_tensor_map(index, index) -> i64
+// TMA copies the only tile of a work item.
+// CHECK-LABEL: func.func private @body(
+// CHECK-NOT: nvvm.cp.async.shared.global
+// CHECK: nvvm.cp.async.bulk.tensor
+// CHECK-NOT: nvvm.cp.async.shared.global
+// CHECK: return
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<256x512xbf16> {llvm.align = 16 : i64, llvm.noalias}, %w: memref<1024x512xbf16> {llvm.align = 16 : i64, llvm.noalias}, %y: memref<256x1024xbf16> {llvm.align = 16 : i64, llvm.noalias}) attributes {ark.work_item_vctas = 1 : i64} {
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant 0.0 : f32
+  %t = memref.alloca() : memref<256x128xf32>
+  scf.for %i = %begin to %end step %c1 {
+    %first = affine.apply affine_map<(i) -> (128 * i)>(%i)
+    %tile_of_w = memref.subview %w[%first, 0] [128, 512] [1, 1] : memref<1024x512xbf16> to memref<128x512xbf16, strided<[512, 1], offset: ?>>
+    %tile_of_y = memref.subview %y[0, %first] [256, 128] [1, 1] : memref<256x1024xbf16> to memref<256x128xbf16, strided<[1024, 1], offset: ?>>
+    linalg.generic {indexing_maps = [affine_map<(m, n) -> ()>, #e], iterator_types = ["parallel", "parallel"]}
+        ins(%zero : f32) outs(%t : memref<256x128xf32>) {
+      ^bb0(%a: f32, %b: f32):
+        linalg.yield %a : f32
+      }
+    linalg.generic {indexing_maps = [#x, #w, #y], iterator_types = ["parallel", "parallel", "reduction"]}
+        ins(%x, %tile_of_w : memref<256x512xbf16>, memref<128x512xbf16, strided<[512, 1], offset: ?>>) outs(%t : memref<256x128xf32>) {
+      ^bb0(%a: bf16, %b: bf16, %c: f32):
+        %l = arith.extf %a : bf16 to f32
+        %r = arith.extf %b : bf16 to f32
+        %p = arith.mulf %l, %r : f32
+        %s = arith.addf %c, %p : f32
+        linalg.yield %s : f32
+      }
+    linalg.generic {indexing_maps = [#e, #e], iterator_types = ["parallel", "parallel"]}
+        ins(%t : memref<256x128xf32>) outs(%tile_of_y : memref<256x128xbf16, strided<[1024, 1], offset: ?>>) {
+      ^bb0(%a: f32, %b: bf16):
+        %r = arith.truncf %a : f32 to bf16
+        linalg.yield %r : bf16
       }
   }
   return
