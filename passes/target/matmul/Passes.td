@@ -36,10 +36,13 @@ def UseTensorCoresPass : Pass<"ark-use-tensor-cores", "::mlir::ModuleOp"> {
     panels. A tile has up to 128 by 256 or 256 by 128 elements, or half of it for two
     products. K must be a multiple of 64. Operands go through shared memory in stages of 64 elements
     a row, in the swizzled layout that `wgmma` reads. All threads copy with `cp.async`, up to six
-    stages ahead. For tiles of 256 by 128 with K of at most 2048, where TMA copies are faster, one thread
+    stages ahead. If a work item has several vCTAs, they copy the first stages of the next tile after
+    the last product of a tile, while they store accumulators. In work items with one vCTA, and for tiles
+    of 256 by 128 with K of at most 2048, TMA copies are faster: one thread
     for each operand issues `cp.async.bulk.tensor` instead. TMA copies need operands that are rows
     of one matrix, with a pitch that is a multiple of 16 bytes. The accumulators are finally stored
-    to the memory of the stages, which replaces the temporary of the product.
+    to the memory of the stages, which replaces the temporary of the product. If every reader of the
+    product rounds it to 16 bits first, the rounded accumulators are stored.
 
     On a GPU without asynchronous copies (AMD), all warps of a CTA multiply a tile of more rows than
     two instructions take. Threads load a stage of 32 or 64 elements of K from global memory to

@@ -5,6 +5,7 @@
 #include "passes/target/matmul/Passes.h"
 #include "passes/target/matmul/ProductLifetime.h"
 #include "passes/target/matmul/ResultConversions.h"
+#include "passes/target/matmul/RoundedResults.h"
 #include "passes/target/matmul/StoredLoops.h"
 #include "passes/target/matrix_units/MatrixInstruction.h"
 #include "passes/target/memory_access/SharedMemory.h"
@@ -15,6 +16,7 @@
 #include "passes/target/tensor_maps/TensorMaps.h"
 #include "passes/target/warpgroups/WarpgroupLoops.h"
 
+#include "dialects/ark/ArkBodyAttrs.h"
 #include "dialects/ark/ArkOps.h"
 #include "lib/support/BufferView.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -285,8 +287,12 @@ findConversions(const ProductGroup &group) {
 static void replace(const MatmulTile &product, const Lifetime &lifetime,
                     Value accumulators) {
   memref::AllocaOp temporary = lifetime.temporary;
-  for (Operation *user : lifetime.users)
+  for (Operation *user : lifetime.users) {
     user->replaceUsesOfWith(temporary, accumulators);
+    if (getElementTypeOrSelf(accumulators) !=
+        temporary.getType().getElementType())
+      removeRoundings(user, accumulators);
+  }
   linalg::LinalgOp(lifetime.fill).erase();
   linalg::LinalgOp(product.op).erase();
   if (temporary->use_empty())
@@ -330,6 +336,7 @@ struct UseTensorCoresPass
 
 private:
   void run(func::FuncOp body, Block &block);
+  TensorMapUse getMapUse(func::FuncOp body);
   void replaceStoredProducts(Block &block, MmaAttr mma, int64_t &room);
   int64_t getSpareBytes();
 };
@@ -355,6 +362,19 @@ static TargetAttr getTarget(ModuleOp module) {
   return module->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr);
 }
 
+/// Returns the products of a body that TMA copies. Only threads copy the next
+/// tile of a work item early, which saves more time than TMA.
+TensorMapUse UseTensorCoresPass::getMapUse(func::FuncOp body) {
+  auto vctas = body->getAttrOfType<IntegerAttr>(kWorkItemVctasAttr);
+  if (!getTarget(getOperation()).hasCopy(CopyKind::TensorMap) ||
+      !haveTensorMaps(getOperation()))
+    return TensorMapUse::Never;
+  if (allTensorMaps)
+    return TensorMapUse::Always;
+  return vctas && vctas.getInt() > 1 ? TensorMapUse::Never
+                                     : TensorMapUse::WhereFaster;
+}
+
 void UseTensorCoresPass::replaceStoredProducts(Block &block, MmaAttr mma,
                                                int64_t &room) {
   SmallVector<MatmulTile> products;
@@ -372,14 +392,9 @@ void UseTensorCoresPass::run(func::FuncOp body, Block &block) {
   MmaAttr mma = findRegisterMma(getOperation());
   if (!mma)
     return;
-  TensorMapUse whereMaps =
-      allTensorMaps ? TensorMapUse::Always : TensorMapUse::WhereFaster;
   bool canStage = target.hasCopy(CopyKind::CpAsync);
-  bool canUseMaps =
-      target.hasCopy(CopyKind::TensorMap) && haveTensorMaps(getOperation());
   Units units{threads, mma, findSharedMemoryMma(getOperation()),
-              canUseMaps ? whereMaps : TensorMapUse::Never,
-              target.getSharedMemory()};
+              getMapUse(body), target.getSharedMemory()};
   int64_t room = getSharedRoom(body, units.memory), spare = getSpareBytes();
   if (!canStage)
     replaceStoredProducts(block, mma, room);
@@ -389,6 +404,7 @@ void UseTensorCoresPass::run(func::FuncOp body, Block &block) {
     for (const ResultConversion &conversion : conversions)
       replaced += getSharedBytes(conversion.temporary);
     if (auto shape = units.choose(group.products, room + replaced + spare)) {
+      shape->roundAccumulators(findRoundedType(group.products));
       replace(group, block, threads, *shape);
       for (ResultConversion &conversion : conversions)
         conversion.inlineIntoReader();

@@ -20,13 +20,16 @@ CpAsyncBuilder::CpAsyncBuilder(ImplicitLocOpBuilder &builder,
                                const WarpgroupShape &shape, Value memory,
                                Value thread, int64_t threads)
     : ThreadCopyBuilder(builder, products, shape, memory, thread, threads,
-                        kElementBytes) {}
+                        kElementBytes),
+      next(NextTile::match(
+          thread.getParentRegion()->getParentOfType<func::FuncOp>(), products)),
+      early(next ? shape.getEarlyStages() : 0) {}
 
 /// Issues copies of the elements from `k` on.
-void CpAsyncBuilder::copy(Value k, Value stage) {
+void CpAsyncBuilder::copy(ArrayRef<Source> from, Value k, Value stage) {
   Value target = add(stage, getTarget());
   int64_t rowsAtOnce = getRowsAtOnce(threads), rows = 0;
-  for (const Source &source : sources) {
+  for (const Source &source : from) {
     for (int64_t rowOffset = 0; rowOffset < source.copiedRows;
          rowOffset += rowsAtOnce) {
       OpBuilder::InsertionGuard guard(builder);
@@ -38,15 +41,52 @@ void CpAsyncBuilder::copy(Value k, Value stage) {
             scf::IfOp::create(builder, isThere, /*withElseRegion=*/false);
         builder.setInsertionPoint(branch.thenBlock()->getTerminator());
       }
-      Value from = getDistance(source, k, rowOffset);
+      Value distance = getDistance(source, k, rowOffset);
       Value to = add(target, constant((rows + rowOffset) * kStageRowBytes));
       NVVM::CpAsyncOp::create(builder, createOffset(builder, shared, to),
-                              createOffset(builder, source.pointer, from),
+                              createOffset(builder, source.pointer, distance),
                               kLoadBytes, NVVM::LoadCacheModifierKind::CG,
                               /*cpSize=*/Value());
     }
     rows += source.rows;
   }
+}
+
+/// Returns the offset of the stage of number `number` in a tile. The stages
+/// that are copied early lie behind the accumulators.
+Value CpAsyncBuilder::getStage(int64_t number) {
+  return constant((shape.stages - early + number) % shape.stages *
+                  shape.getStageBytes());
+}
+
+/// Issues copies of the stages from `begin` to `end` of a tile.
+void CpAsyncBuilder::copyFirst(ArrayRef<Source> from, int64_t begin,
+                               int64_t end) {
+  for (int64_t i = begin; i < end; ++i) {
+    copy(from, constant(i * kStageDepth), getStage(i));
+    NVVM::CpAsyncCommitGroupOp::create(builder);
+  }
+}
+
+void CpAsyncBuilder::createIf(Value condition, function_ref<void()> build) {
+  auto branch = scf::IfOp::create(builder, condition, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(branch.thenBlock()->getTerminator());
+  build();
+}
+
+/// Issues the early copies of the next tile.
+void CpAsyncBuilder::copyNextTile() {
+  createIf(next->exists(builder), [&] {
+    SmallVector<StagedOperand> operands = getOperands();
+    SmallVector<Value> buffers;
+    for (const StagedOperand &operand : operands)
+      buffers.push_back(operand.buffer);
+    buffers = next->getTiles(builder, buffers);
+    for (auto [operand, buffer] : llvm::zip(operands, buffers))
+      operand.buffer = buffer;
+    copyFirst(getSources(operands), 0, early);
+  });
 }
 
 /// Multiplies the warpgroup's tile. The instructions of a stage are issued
@@ -55,13 +95,12 @@ void CpAsyncBuilder::copy(Value k, Value stage) {
 /// completed its instructions.
 SmallVector<Value> CpAsyncBuilder::accumulate() {
   int64_t bytes = shape.getStageBytes(), ahead = shape.stages - 2;
-  for (int64_t i = 0; i < ahead; ++i) {
-    copy(constant(i * kStageDepth), constant(i * bytes));
-    NVVM::CpAsyncCommitGroupOp::create(builder);
-  }
+  if (early > 0)
+    createIf(next->isFirst(builder), [&] { copyFirst(sources, 0, early); });
+  copyFirst(sources, early, ahead);
   SmallVector<Value> inits = createAccumulators();
-  inits.push_back(constant(0));
-  inits.push_back(constant(ahead * bytes));
+  inits.push_back(getStage(0));
+  inits.push_back(getStage(ahead));
   Value end = constant(getDepth());
   auto loop = scf::ForOp::create(builder, constant(0), end,
                                  constant(kStageDepth), inits);
@@ -75,15 +114,10 @@ SmallVector<Value> CpAsyncBuilder::accumulate() {
     Value offset = arith::IndexCastOp::create(builder, builder.getI64Type(),
                                               divide(stage, kDescriptorUnit));
     startStage(offset, MutableArrayRef(carried).take_front(shape.numProducts));
-    Value next = add(loop.getInductionVar(), constant(ahead * kStageDepth));
-    Value isThere =
-        arith::CmpIOp::create(builder, arith::CmpIPredicate::ult, next, end);
-    auto branch = scf::IfOp::create(builder, isThere, /*withElseRegion=*/false);
-    {
-      OpBuilder::InsertionGuard inside(builder);
-      builder.setInsertionPoint(branch.thenBlock()->getTerminator());
-      copy(next, free);
-    }
+    Value later = add(loop.getInductionVar(), constant(ahead * kStageDepth));
+    createIf(
+        arith::CmpIOp::create(builder, arith::CmpIPredicate::ult, later, end),
+        [&] { copy(sources, later, free); });
     NVVM::CpAsyncCommitGroupOp::create(builder);
     NVVM::WgmmaWaitGroupSyncOp::create(builder, 1);
     for (Value *offset : {&stage, &free})
@@ -93,5 +127,7 @@ SmallVector<Value> CpAsyncBuilder::accumulate() {
   NVVM::WgmmaWaitGroupSyncOp::create(builder, 0);
   // The accumulators overwrite stages that other warpgroups may still read.
   gpu::BarrierOp::create(builder);
+  if (early > 0)
+    copyNextTile();
   return SmallVector<Value>(loop.getResults().take_front(shape.numProducts));
 }

@@ -3,11 +3,14 @@
 #ifndef ARK_PASSES_TARGET_WARPGROUPS_CPASYNCBUILDER_H
 #define ARK_PASSES_TARGET_WARPGROUPS_CPASYNCBUILDER_H
 
+#include "passes/target/warpgroups/NextTile.h"
 #include "passes/target/warpgroups/ThreadCopyBuilder.h"
 
 namespace mlir::ark {
 
 /// Copies each stage with `cp.async`: every thread copies 16 bytes at a time.
+/// If a work item has several vCTAs, the first stages of the next tile are
+/// copied while threads store the accumulators of a tile.
 class CpAsyncBuilder : public ThreadCopyBuilder {
 public:
   CpAsyncBuilder(ImplicitLocOpBuilder &builder, ArrayRef<MatmulTile> products,
@@ -16,7 +19,16 @@ public:
 
 private:
   SmallVector<Value> accumulate() override;
-  void copy(Value k, Value stage);
+  void copy(ArrayRef<Source> from, Value k, Value stage);
+  void copyFirst(ArrayRef<Source> from, int64_t begin, int64_t end);
+  Value getStage(int64_t number);
+  void createIf(Value condition, function_ref<void()> build);
+  void copyNextTile();
+
+  /// The next tile of the work item, and the number of its stages that are
+  /// copied early. The number is zero if there is no such tile.
+  std::optional<NextTile> next;
+  int64_t early;
 };
 
 } // namespace mlir::ark

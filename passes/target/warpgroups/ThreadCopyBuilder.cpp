@@ -23,16 +23,15 @@ ThreadCopyBuilder::ThreadCopyBuilder(ImplicitLocOpBuilder &builder,
     : WarpgroupBuilder(builder, products, shape, memory, thread),
       threads(threads), elementBytes(elementBytes),
       copiedRow(divide(thread, kCopiesPerRow)),
-      copyInRow(remainder(thread, kCopiesPerRow)) {
-  for (const StagedOperand &operand : getOperands())
-    addSource(operand);
-}
+      copyInRow(remainder(thread, kCopiesPerRow)),
+      sources(getSources(getOperands())) {}
 
 int64_t ThreadCopyBuilder::getRowsAtOnce(int64_t threads) {
   return threads / kCopiesPerRow;
 }
 
-void ThreadCopyBuilder::addSource(const StagedOperand &operand) {
+ThreadCopyBuilder::Source
+ThreadCopyBuilder::getSource(const StagedOperand &operand) {
   Value buffer = operand.buffer;
   auto metadata = memref::ExtractStridedMetadataOp::create(builder, buffer);
   Value rowBytes = multiply(metadata.getStrides().front(), elementBytes);
@@ -43,8 +42,15 @@ void ThreadCopyBuilder::addSource(const StagedOperand &operand) {
   if (operand.major == Major::K)
     copiedRows =
         std::min(copiedRows, cast<MemRefType>(buffer.getType()).getDimSize(0));
-  sources.push_back({createOffset(builder, pointer, begin), rowBytes,
-                     operand.rows, copiedRows, operand.major});
+  return {createOffset(builder, pointer, begin), rowBytes, operand.rows,
+          copiedRows, operand.major};
+}
+
+SmallVector<ThreadCopyBuilder::Source>
+ThreadCopyBuilder::getSources(ArrayRef<StagedOperand> operands) {
+  return llvm::map_to_vector(operands, [&](const StagedOperand &operand) {
+    return getSource(operand);
+  });
 }
 
 Value ThreadCopyBuilder::getDistance(const Source &source, Value k,

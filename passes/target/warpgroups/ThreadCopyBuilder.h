@@ -36,6 +36,9 @@ protected:
   /// Returns the offset of the thread's first 16 bytes in a stage.
   Value getTarget();
 
+  /// Describes operands for copies by this thread.
+  SmallVector<Source> getSources(ArrayRef<StagedOperand> operands);
+
   int64_t threads, elementBytes;
   /// The first row that this thread copies, and the index of its copy among the
   /// copies of a row.
@@ -43,7 +46,7 @@ protected:
   SmallVector<Source> sources;
 
 private:
-  void addSource(const StagedOperand &operand);
+  Source getSource(const StagedOperand &operand);
 };
 
 } // namespace mlir::ark

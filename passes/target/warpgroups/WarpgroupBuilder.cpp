@@ -16,7 +16,7 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-static constexpr int64_t kElementBytes = 2, kAccumulatorBytes = 4;
+static constexpr int64_t kElementBytes = 2;
 
 WarpgroupBuilder::WarpgroupBuilder(ImplicitLocOpBuilder &builder,
                                    ArrayRef<MatmulTile> products,
@@ -178,9 +178,9 @@ std::pair<Value, Value> WarpgroupBuilder::getFirstPosition() {
   return {row, column};
 }
 
-/// Stores accumulators. A warp holds consecutive rows of its warpgroup. A
-/// thread's accumulators are the fragments of all `n` columns, each of which
-/// consists of neighbouring columns of several rows.
+/// Stores accumulators, in the type of the buffer. A warp holds consecutive
+/// rows of its warpgroup. A thread's accumulators are the fragments of all `n`
+/// columns, each of which consists of neighbouring columns of several rows.
 void WarpgroupBuilder::store(Value accumulators, unsigned product,
                              Value buffer) {
   MatrixFragment acc = instruction->getAcc();
@@ -193,13 +193,18 @@ void WarpgroupBuilder::store(Value accumulators, unsigned product,
       elements.push_back(
           LLVM::ExtractValueOp::create(builder, accumulators, i + next));
     Value vector = vector::FromElementsOp::create(builder, type, elements);
+    if (shape.accumulator != type.getElementType())
+      vector = arith::TruncFOp::create(
+          builder, VectorType::get({count}, shape.accumulator), vector);
     auto [down, across] = acc.getOffset(i % acc.getNumElements());
     int64_t unit = i / acc.getNumElements() * instruction->getColumns();
     Value m = down == 0 ? row : add(row, constant(down));
     Value n = add(column, constant(unit + across));
-    vector::StoreOp::create(builder, vector, buffer, ValueRange{m, n},
-                            /*nontemporal=*/false,
-                            llvm::MaybeAlign(count * kAccumulatorBytes));
+    vector::StoreOp::create(
+        builder, vector, buffer, ValueRange{m, n},
+        /*nontemporal=*/false,
+        llvm::MaybeAlign(count * shape.accumulator.getIntOrFloatBitWidth() /
+                         8));
   }
 }
 

@@ -28,7 +28,6 @@ static constexpr int64_t kMaxStages = 8;
 static constexpr int64_t kMinStages = 3;
 /// 32-bit registers per thread for accumulators: half of its registers.
 static constexpr int64_t kMaxAccumulators = 64;
-static constexpr int64_t kAccumulatorBytes = 4;
 /// Smallest tile in elements, and largest K, for which TMA copies are faster
 /// (measured on an H200).
 static constexpr int64_t kMinMapTile = 256 * 128;
@@ -45,8 +44,23 @@ int64_t WarpgroupShape::getTermBytes() const {
   return (rows + numProducts * columns) * kStageRowBytes;
 }
 
+static int64_t getAccumulatorBytes(const WarpgroupShape &shape) {
+  return shape.accumulator.getIntOrFloatBitWidth() / 8;
+}
+
 static int64_t getAccumulatorsBytes(const WarpgroupShape &shape) {
-  return shape.rows * (shape.columns + kPadding) * kAccumulatorBytes;
+  return shape.rows * (shape.columns + kPadding) * getAccumulatorBytes(shape);
+}
+
+void WarpgroupShape::roundAccumulators(FloatType type) {
+  if (type && terms == 1)
+    accumulator = type;
+}
+
+int64_t WarpgroupShape::getEarlyStages() const {
+  int64_t occupied = llvm::divideCeil(numProducts * getAccumulatorsBytes(*this),
+                                      getStageBytes());
+  return std::clamp<int64_t>(stages - occupied, 0, stages - 2);
 }
 
 int64_t WarpgroupShape::getRecordsBegin() const {
@@ -134,6 +148,7 @@ WarpgroupShape::choose(ArrayRef<MatmulTile> products, MmaAttr mma,
   const MatmulTile &first = products.front();
   WarpgroupShape shape{};
   shape.mma = mma;
+  shape.accumulator = Float32Type::get(mma.getContext());
   // Warps beyond the last whole warpgroup would have no work.
   if (threads % shape.getGroupThreads() != 0)
     return std::nullopt;
@@ -199,11 +214,12 @@ WarpgroupShape::choose(ArrayRef<MatmulTile> products, MmaAttr mma,
 static Value createAccumulators(ImplicitLocOpBuilder &builder,
                                 const WarpgroupShape &shape, Value memory,
                                 int64_t number) {
-  int64_t offset = number * getAccumulatorsBytes(shape) / kAccumulatorBytes;
+  int64_t offset =
+      number * getAccumulatorsBytes(shape) / getAccumulatorBytes(shape);
   SmallVector<int64_t> sizes = {shape.rows, shape.columns},
                        strides = {shape.columns + kPadding, 1};
   auto type = MemRefType::get(
-      sizes, builder.getF32Type(),
+      sizes, shape.accumulator,
       StridedLayoutAttr::get(builder.getContext(), offset, strides));
   return memref::ReinterpretCastOp::create(builder, type, memory, offset, sizes,
                                            strides);
@@ -226,8 +242,8 @@ SmallVector<Value> ark::createWarpgroupLoops(ImplicitLocOpBuilder &builder,
                                              ArrayRef<MatmulTile> products,
                                              const WarpgroupShape &shape,
                                              int64_t threads) {
-  auto type = MemRefType::get({shape.getBytes() / kAccumulatorBytes},
-                              builder.getF32Type());
+  auto type = MemRefType::get({shape.getBytes() / getAccumulatorBytes(shape)},
+                              shape.accumulator);
   Value memory = createTemporary(builder, type, kStageAlignment);
   SmallVector<Value> accumulators, results;
   for (int64_t number = 0; number < shape.numProducts; ++number) {

@@ -44,9 +44,15 @@ struct WarpgroupShape {
   int64_t stages;
   /// bf16 terms of an element in a stage; 1 if operands are not split.
   int64_t terms;
+  /// The type of accumulators in shared memory.
+  FloatType accumulator;
   /// True if one thread per operand issues TMA copies; otherwise all threads
   /// copy.
   bool hasMaps;
+
+  /// Stores accumulators in a type of 16 bits, to which all readers round them.
+  /// Does nothing without such a type. Splits of operands need f32.
+  void roundAccumulators(FloatType type);
 
   int64_t getWarpSize() const { return mma.getAcc().getNumThreads(); }
   int64_t getGroupThreads() const { return mma.getWarps() * getWarpSize(); }
@@ -62,6 +68,9 @@ struct WarpgroupShape {
   /// one another.
   int64_t getTermBytes() const;
   int64_t getStageBytes() const { return terms * getTermBytes(); }
+  /// Returns the stages, the last ones in memory, that threads may fill for the
+  /// next tile while they store and read the accumulators of this one.
+  int64_t getEarlyStages() const;
   /// Returns the offset of the operands' records. The records follow the
   /// stages, whose memory the accumulators reuse.
   int64_t getRecordsBegin() const;

@@ -130,6 +130,44 @@ def test_warpgroups_with_less_depth_than_stages(check: Check) -> None:
     assert BOXES not in text
 
 
+@pytest.mark.parametrize(
+    ("shape", "tile", "dtype"),
+    [
+        ((256, 512, 384), (256, 128), ark.bf16),
+        ((128, 768, 448), (128, 128), ark.fp16),
+        ((128, 512, 128), (128, 64), ark.bf16),
+        ((100, 512, 512), (128, 64), ark.bf16),
+    ],
+    ids=["large tiles", "depth of no whole ring", "depth of two stages", "padded rows"],
+)
+def test_stages_of_the_next_tile(
+    shape: Shape, tile: tuple[int, int], dtype: ark.DType, check: Check
+) -> None:
+    """A lane has two or more tiles. Threads copy the next tile while they store accumulators."""
+    program, arrays = product(shape, tile, dtype)
+    text = check(program, arrays, sms=2).text
+    assert WARPGROUPS in text
+    assert STAGES in text
+    assert BOXES not in text
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_stages_of_the_next_tile_and_an_epilogue(transposed: bool, check: Check) -> None:
+    """The residual is added to accumulators of f32, which occupy most stages."""
+    m, n, k = 256, 512, 320
+    random = np.random.default_rng(0)
+    with ark.Program("residual") as program, ark.planner(tile=(256, 128)):
+        x = ark.input("x", (m, k), ark.bf16)
+        w = ark.parameter("w", (k, n) if transposed else (n, k), ark.bf16)
+        residual = ark.input("residual", (m, n), ark.bf16)
+        ark.output("y", residual + ark.matmul(x, w, transpose_other=not transposed))
+    arrays = {
+        tensor.name: random.standard_normal(tensor.shape).astype(ark.bf16.numpy)
+        for tensor in (x, w, residual)
+    }
+    assert WARPGROUPS in check(program, arrays, sms=2).text
+
+
 @pytest.mark.parametrize(("transpose_input", "transpose_other"), [(0, 0), (1, 0), (1, 1)])
 @pytest.mark.parametrize(("tile", "copies"), [((128, 128), STAGES), ((256, 128), BOXES)])
 def test_warpgroups_read_transposed_operands(

@@ -19,9 +19,10 @@ ark.kernel @k {
 // CHECK: linalg.generic {{.+}} ins(%[[SECOND]], %[[FIRST]] : memref<128x128xf32, {{.+}}>, memref<128x128xf32, {{.+}}>) outs(%[[V]] :
 // CHECK-NEXT: ^bb0(%[[B:.+]]: f32, %[[A:.+]]: f32, %{{.+}}: f16):
 // CHECK-NEXT: %[[ROUNDED:.+]] = arith.truncf %[[A]] : f32 to f16
-// CHECK-NEXT: %[[GATE:.+]] = arith.truncf %[[B]] : f32 to f16
-// CHECK-NEXT: %[[PRODUCT:.+]] = arith.mulf %[[GATE]], %[[ROUNDED]] : f16
-// CHECK-NEXT: linalg.yield %[[PRODUCT]]
+// CHECK-NEXT: %[[UP:.+]] = arith.extf %[[ROUNDED]] : f16 to f32
+// CHECK-NEXT: %[[PRODUCT:.+]] = arith.mulf %[[B]], %[[UP]] : f32
+// CHECK-NEXT: %[[RESULT:.+]] = arith.truncf %[[PRODUCT]] : f32 to f16
+// CHECK-NEXT: linalg.yield %[[RESULT]]
 // CHECK-NOT: linalg.generic
 func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<128x256xf16> {llvm.align = 16 : i64, llvm.noalias}, %w: memref<128x256xf16> {llvm.align = 16 : i64, llvm.noalias}, %z: memref<128x256xf16> {llvm.align = 16 : i64, llvm.noalias}, %u: memref<128x128xf16> {llvm.align = 16 : i64, llvm.noalias}, %v: memref<128x128xf16> {llvm.align = 16 : i64, llvm.noalias}) {
   %c1 = arith.constant 1 : index
@@ -66,8 +67,9 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
     linalg.generic {indexing_maps = [#e, #e, #e], iterator_types = ["parallel", "parallel"]}
         ins(%t, %rounded : memref<128x128xf32>, memref<128x128xf16>) outs(%v : memref<128x128xf16>) {
       ^bb0(%a: f32, %c: f16, %b: f16):
-        %g = arith.truncf %a : f32 to f16
-        %r = arith.mulf %g, %c : f16
+        %h = arith.extf %c : f16 to f32
+        %g = arith.mulf %a, %h : f32
+        %r = arith.truncf %g : f32 to f16
         linalg.yield %r : f16
       }
   }

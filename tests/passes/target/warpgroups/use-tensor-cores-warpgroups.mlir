@@ -12,11 +12,12 @@ ark.kernel @k {
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
 // Two columns of eight warps each: a warpgroup has 64 rows and 128 of the 256 columns.
-// Four stages of 48 KB fit, and the accumulators reuse this memory at the end.
+// Four stages of 48 KB fit, and the accumulators reuse this memory at the end. The only reader of the accumulators rounds
+// them, so that threads store rounded accumulators.
 // CHECK-LABEL: func.func private @body(
 // CHECK-SAME: %[[X:[a-z0-9]+]]: memref<128x512xbf16> {{{.+}}}, %[[W:[a-z0-9]+]]: memref<256x512xbf16> {{{.+}}}, %[[Y:[a-z0-9]+]]: memref<128x256xbf16>
 // CHECK-NOT: memref.alloca
-// CHECK: %[[MEMORY:.+]] = memref.alloca() {alignment = 1024 : i64} : memref<49152xf32>
+// CHECK: %[[MEMORY:.+]] = memref.alloca() {alignment = 1024 : i64} : memref<98304xbf16>
 // CHECK-NOT: memref.alloca
 // CHECK: scf.for
 // CHECK: %[[SUMS:.+]] = memref.reinterpret_cast %[[MEMORY]] to offset: [0], sizes: [128, 256], strides: [264, 1]
@@ -60,13 +61,16 @@ ark.kernel @k {
 // CHECK: scf.yield
 // CHECK: nvvm.wgmma.wait.group.sync.aligned 0
 // CHECK: gpu.barrier
-// CHECK-COUNT-32: vector.store %{{.+}}, %[[SUMS]][%{{.+}}, %{{.+}}] {alignment = 8 : i64}
+// CHECK: arith.truncf %{{.+}} : vector<2xf32> to vector<2xbf16>
+// CHECK-COUNT-32: vector.store %{{.+}}, %[[SUMS]][%{{.+}}, %{{.+}}] {alignment = 4 : i64}
 // CHECK-NOT: vector.store
 // The temporary and its fill are removed: the cast reads the accumulators.
 // CHECK: {ark.high_register_pressure, mapping = [#gpu.thread<linear_dim_0>]}
 // CHECK-NEXT: linalg.generic {{.+}} ins(%[[SUMS]] : {{.+}}) outs(%[[Y]] :
+// CHECK-NEXT: ^bb0(%[[ROUNDED:.+]]: bf16,
+// CHECK-NEXT: linalg.yield %[[ROUNDED]] : bf16
 // CHECK-NOT: linalg.generic
-func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<128x512xbf16> {llvm.align = 16 : i64, llvm.noalias}, %w: memref<256x512xbf16> {llvm.align = 16 : i64, llvm.noalias}, %y: memref<128x256xbf16> {llvm.align = 16 : i64, llvm.noalias}) {
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<128x512xbf16> {llvm.align = 16 : i64, llvm.noalias}, %w: memref<256x512xbf16> {llvm.align = 16 : i64, llvm.noalias}, %y: memref<128x256xbf16> {llvm.align = 16 : i64, llvm.noalias}) attributes {ark.work_item_vctas = 1 : i64} {
   %c1 = arith.constant 1 : index
   %zero = arith.constant 0.0 : f32
   %t = memref.alloca() : memref<128x256xf32>
