@@ -43,8 +43,8 @@ ark.program @decode(
 
 // -----
 
-// A large product has warpgroups and TMA copies on sm_90a; cp.async on sm_100a, whose shared
-// memory has room for stages; loads to registers on older architectures.
+// A large product with a tile for each lane has warpgroups and TMA copies on sm_90a; cp.async on
+// sm_100a, whose shared memory has room for stages; loads to registers on older architectures.
 // PRODUCT: ark.kernel @product
 // PRODUCT-NOT: packets =
 // PRODUCT: gpu.module @ark_gpu [#nvvm.target<O = 3, chip = "[[ARCH]]"
@@ -62,8 +62,8 @@ ark.program @decode(
 // BOXES-NOT: nvvm.mma.sync
 // PRODUCT: llvm.func internal @ark_packets_begin(
 ark.program @product(
-    %x: tensor<4096x512xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
-    %w: tensor<4096x512xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"}) -> (tensor<4096x4096xbf16> {ark.name = "y"}) {
-  %0 = ark.matmul %x, %w {transpose_other} : (tensor<4096x512xbf16>, tensor<4096x512xbf16>) -> tensor<4096x4096xbf16>
-  ark.return %0 : tensor<4096x4096xbf16>
+    %x: tensor<1024x512xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<4096x512xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"}) -> (tensor<1024x4096xbf16> {ark.name = "y"}) {
+  %0 = ark.matmul %x, %w {transpose_other} : (tensor<1024x512xbf16>, tensor<4096x512xbf16>) -> tensor<1024x4096xbf16>
+  ark.return %0 : tensor<1024x4096xbf16>
 }
