@@ -58,7 +58,8 @@ def test_two_launches_on_one_gpu(world: ark.World) -> None:
 
 def test_a_program_for_whole_gpus_does_not_fit() -> None:
     """The lanes of two ranks, each for a GPU of its own, are more than one GPU holds."""
-    path = Path(FOLDER) / "world.arkbin"
+    model = Path(FOLDER) / "shared-models" / "wide llama in bf16"
+    path = model / "prefill on a GPU for each rank.arkbin"
     with pytest.raises(ark.UnsupportedError, match="the 2 ranks on GPU 0 have") as caught:
         ark.load(path, devices=[0, 0], concurrent=True)
     assert "concurrent=True" in str(caught.value)
