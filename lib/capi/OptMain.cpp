@@ -16,7 +16,6 @@
 #include "mlir/Target/LLVMIR/Dialect/All.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "llvm/Support/CommandLine.h"
-#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Process.h"
 #include "llvm/Support/ToolOutputFile.h"
@@ -29,18 +28,19 @@ using namespace mlir;
 /// The number of bytes at the start of a file that tell whether it is text.
 static constexpr size_t kCheckedBytes = 4096;
 
+/// Returns the name of the input in errors.
+static StringRef getName(StringRef input) {
+  return input == "-" ? "<stdin>" : input;
+}
+
 /// Returns the reason why a file cannot be MLIR, or an empty string. The parser
 /// would quote a binary file in its error.
-static std::string describeBinary(StringRef input, StringRef content) {
+static StringRef describeBinary(StringRef name, StringRef content) {
   if (content.starts_with("ARKBIN"))
-    return llvm::formatv("{0} is a bundle, and ark-opt reads MLIR; 'ark info "
-                         "{0}' prints the content of a bundle",
-                         input);
+    return "a bundle, not MLIR; 'ark info' prints the content of a bundle";
   if (content.take_front(kCheckedBytes).contains('\0') &&
-      !isBytecode(llvm::MemoryBufferRef(content, input)))
-    return llvm::formatv("{0} is a binary file, and ark-opt reads MLIR as text "
-                         "or bytecode",
-                         input);
+      !isBytecode(llvm::MemoryBufferRef(content, name)))
+    return "a binary file, neither MLIR as text nor as bytecode";
   return "";
 }
 
@@ -58,9 +58,10 @@ static LogicalResult runGuardedOpt(StringRef input, StringRef output,
     llvm::errs() << error << "\n";
     return failure();
   }
-  if (std::string reason = describeBinary(input, buffer->getBuffer());
+  StringRef name = getName(input);
+  if (StringRef reason = describeBinary(name, buffer->getBuffer());
       !reason.empty()) {
-    llvm::errs() << "ark-opt: error: " << reason << "\n";
+    llvm::errs() << name << ":1:1: error: " << reason << "\n";
     return failure();
   }
   std::unique_ptr<llvm::ToolOutputFile> file = openOutputFile(output, &error);
@@ -118,9 +119,9 @@ int arkOptMain(int argc, char **argv) {
   MlirOptMainConfig config = MlirOptMainConfig::createFromCLOptions();
   if (!isGuarded || config.shouldShowDialects() || config.shouldListPasses())
     return asMainReturnCode(MlirOptMain(argc, argv, input, output, registry));
-  std::string name = input == "-" ? "<stdin>" : input;
-  return ark::runGuarded(name, seconds, [&](ark::GuardedRun &run) {
-    return asMainReturnCode(
-        runGuardedOpt(input, output, registry, config, run));
-  });
+  return ark::runGuarded(
+      getName(input).str(), seconds, [&](ark::GuardedRun &run) {
+        return asMainReturnCode(
+            runGuardedOpt(input, output, registry, config, run));
+      });
 }

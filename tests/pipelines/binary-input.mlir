@@ -2,11 +2,13 @@
 
 // RUN: %PYTHON% -c "open('%t.arkbin', 'wb').write(b'ARKBIN\\0\\1' + bytes(64))"
 // RUN: not ark-opt %t.arkbin 2>&1 | FileCheck %s --check-prefix=BUNDLE -DFILE=%t.arkbin --implicit-check-not='{{.}}'
-// BUNDLE: ark-opt: error: [[FILE]] is a bundle, and ark-opt reads MLIR; 'ark info [[FILE]]' prints the content of a bundle
+// BUNDLE: [[FILE]]:1:1: error: a bundle, not MLIR; 'ark info' prints the content of a bundle
 
 // RUN: %PYTHON% -c "open('%t.o', 'wb').write(b'\\x7fELF' + bytes(64))"
 // RUN: not ark-opt %t.o 2>&1 | FileCheck %s --check-prefix=BINARY -DFILE=%t.o --implicit-check-not='{{.}}'
-// BINARY: ark-opt: error: [[FILE]] is a binary file, and ark-opt reads MLIR as text or bytecode
+// BINARY: [[FILE]]:1:1: error: a binary file, neither MLIR as text nor as bytecode
+
+// RUN: not ark-opt < %t.o 2>&1 | FileCheck %s --check-prefix=BINARY -DFILE="<stdin>" --implicit-check-not='{{.}}'
 
 // Bytecode and text are read.
 // RUN: echo 'module {}' > %t.mlir

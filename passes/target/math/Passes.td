@@ -28,9 +28,9 @@ def ExpandMathPass : Pass<"ark-expand-math", "::mlir::func::FuncOp"> {
   let summary = "Expand math functions to arithmetic that vectorises";
   let description = [{
     `exp`, `tanh`, `erf` and `log` on f32 become polynomials, accurate to two units in the last
-    place; `tanh` to three units on targets that divide approximately. Other functions become calls of the maths library later. Without a maths library, `sin`,
-    `cos` and `powf` are computed in f64. On targets with an instruction for powers of two, `exp` is
-    lowered to that instruction.
+    place; `tanh` to three units on targets that divide approximately. Other functions become calls
+    of the maths library later. Without a maths library, `sin`, `cos` and `powf` are computed in
+    f64. On targets with an instruction for powers of two, `exp` is lowered to that instruction.
 
     ```mlir
     %1 = math.exp %0 : f32

@@ -33,7 +33,7 @@ _T = "tensor<4x8xf32>"
 BAD_MLIR: dict[str, tuple[str, int | None, str]] = {
     # name: (text, line, message)
     "not MLIR": ("hello\nworld", 1, "custom op 'hello' is unknown"),
-    "binary": ("\x00\x01\x02\n", 1, "unexpected character"),
+    "binary": ("\x00\x01\x02\n", 1, "a binary file, neither MLIR as text nor as bytecode"),
     "no end": ("module {\n  ark.program", 2, "expected"),
     "cut in the middle": (program(f"  %0 = ark.neg %x : ({_T}) ->"), 2, "expected"),
     "unknown op": (program(f"  %0 = ark.frobnicate %x : {_T}"), 2, "'ark.frobnicate' is unknown"),
