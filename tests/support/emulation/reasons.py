@@ -31,6 +31,7 @@ class Reason:
 
 
 _BARRIER = "barrier_cta_sync_aligned_all of"
+_COMMIT = "cp_async_commit_group"
 _ATTENTION = "sync_aligned of attention (programs.py)"
 _O_PROJ = "bar_warp_sync of model.layers.0.self_attn.o_proj (decoder_graph.py)"
 _STREAMED = ("decode", "decode, counters")
@@ -76,6 +77,17 @@ _TABLE = (
         "of the product before. The mutant is detected in the program with long rows.",
         _STREAMED,
         (f"{_O_PROJ}, number 3: dropped",),
+    ),
+    Reason(
+        "The group is empty, and no wait of the tile follows. Groups of the next tile are younger.",
+        ("stages of warpgroups",),
+        tuple(f"{_COMMIT} of matmul (programs.py), number {n}: dropped" for n in (13, 31)),
+    ),
+    Reason(
+        "The first stages of the next tile were copied before, and the barrier of its first step "
+        "precedes the copies to the memory of the accumulators.",
+        ("stages of warpgroups",),
+        (f"{_BARRIER} matmul (programs.py), number 11: dropped",),
     ),
     # -- attention -----------------------------------------------------------------------------
     Reason(
