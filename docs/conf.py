@@ -62,8 +62,8 @@ nitpick_ignore_regex = [
     ),
     (
         "py:class",
-        r"ark_mlir\.(.+\.(ChatTemplate|Config|DecoderConfig|Operand|Rank|RunBarrier|RunStream|Section|"
-        r"Tables|Target|Task|Tokenizer|Value)|knobs\.T)",
+        r"ark_mlir\.(.+\.(ChatTemplate|Config|DecoderConfig|EncoderConfig|Operand|Rank|RunBarrier|"
+        r"RunStream|Section|Tables|Target|Task|Tokenizer|Value)|knobs\.T)",
     ),
 ]
 python_use_unqualified_type_names = True

@@ -155,7 +155,7 @@ class TrainableEncoder(Module):
 
 
 def pair_loss(vectors: Tensor, scale: float = 20.0) -> Tensor:
-    """Returns the mean cross-entropy of each first sentence's choice of its partner, a scalar.
+    """Returns the mean cross-entropy of selecting each first sentence's partner, a scalar.
 
     Args:
         vectors: fp32 ``[2 * pairs, hidden]`` of length one: the first sentences of all pairs, then

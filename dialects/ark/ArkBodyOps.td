@@ -148,8 +148,8 @@ def Ark_RowNormOp : Ark_Op<"row_norm", [
     - `out`, `epilogue((x - mean) * scale, inputs)`.
 
     The prologue converts an element of the row to the type of `scale`. The epilogue multiplies by the
-    weight, adds the bias, and converts the result; `ark-fuse-elementwise` adds the elementwise ops that
-    follow. The arguments of the prologue are the elements of the inputs. The epilogue has one more
+    weight, adds the bias, and converts the result; `ark-fuse-elementwise` adds elementwise ops that
+    precede or follow the norm. The arguments of the prologue are the elements of the inputs. The epilogue has one more
     argument before these, the normalised number. The regions may use values that are defined outside of
     the op.
 

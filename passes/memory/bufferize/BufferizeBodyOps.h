@@ -9,7 +9,7 @@ class DialectRegistry;
 
 namespace mlir::ark {
 
-/// Attaches BufferizableOpInterface to all ops with BodyOpInterface.
+/// Attaches BufferizableOpInterface to ark.online_attention and ark.row_norm.
 void registerBodyOpBufferization(DialectRegistry &registry);
 
 } // namespace mlir::ark

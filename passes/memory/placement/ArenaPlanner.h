@@ -21,18 +21,18 @@ class ArenaPlanner {
 public:
   ArenaPlanner(const Liveness &liveness, ProgramOp program);
 
-  /// Returns the smallest plan that adds no order between tasks.
+  /// Returns the smallest plan found that adds no order between tasks.
   ArenaPlan planByData() const { return run(byData); }
 
-  /// Returns the smallest plan in which intermediates also share bytes if the
-  /// program has their tasks one after the other, on one rank.
+  /// Returns the smallest plan found in which intermediates also share bytes if
+  /// the program has their tasks one after the other, on one rank.
   ArenaPlan planByProgram() const { return run(getInterferences()); }
 
   /// Returns a plan with parts of at most `limit` bytes. Intermediates share
   /// bytes by the order of the program only if the predicted time of the tasks
-  /// between their uses is long, and as long as the limit permits: tasks that
-  /// are far apart rarely run at the same time. Returns nothing if
-  /// `planByProgram` exceeds the limit.
+  /// between their uses is at least a gap. The gap is the longest one found
+  /// that keeps the limit: tasks that are far apart rarely run at the same
+  /// time. Returns nothing if `planByProgram` exceeds the limit.
   std::optional<ArenaPlan> planWithin(int64_t limit) const;
 
 private:

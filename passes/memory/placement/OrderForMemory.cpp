@@ -21,7 +21,7 @@ namespace {
 /// Chooses the next one of the tasks that may run.
 enum class Rule {
   /// The first task of the program that does not add bytes, else the first.
-  FirstThatFrees,
+  FirstThatAddsNone,
   /// The task that adds the fewest bytes.
   FewestBytes,
 };
@@ -95,7 +95,8 @@ SmallVector<unsigned> TaskOrders::build(Rule rule, bool backward) const {
   for (const Intermediate &each : intermediates)
     untouched.push_back(each.tasks.size());
 
-  // Bytes that a task makes live, minus those that it is the last to touch.
+  // Returns the bytes of the intermediates that a task touches first, minus
+  // the bytes of those that it touches last.
   auto getGrowth = [&](unsigned task) {
     int64_t growth = 0;
     for (unsigned each : touched[task]) {
@@ -106,7 +107,8 @@ SmallVector<unsigned> TaskOrders::build(Rule rule, bool backward) const {
     }
     return growth;
   };
-  // In the direction of the order, so that the front is first of the program.
+  // Keys ascend in the direction of construction: the front is the first ready
+  // task of the program, or the last one if the order is built backward.
   std::set<unsigned> ready;
   auto getKey = [&](unsigned task) -> unsigned {
     return backward ? previous.size() - 1 - task : task;
@@ -116,7 +118,7 @@ SmallVector<unsigned> TaskOrders::build(Rule rule, bool backward) const {
     int64_t least = std::numeric_limits<int64_t>::max();
     for (unsigned key : ready) {
       int64_t growth = getGrowth(getKey(key));
-      if (rule == Rule::FirstThatFrees && growth <= 0)
+      if (rule == Rule::FirstThatAddsNone && growth <= 0)
         return key;
       if (rule == Rule::FewestBytes && growth < least) {
         best = key;
@@ -168,7 +170,7 @@ findSmallerOrder(const Liveness &liveness) {
   TaskOrders orders(liveness);
   std::optional<SmallVector<unsigned>> best;
   int64_t least = liveness.getLargestLiveSet();
-  for (Rule rule : {Rule::FirstThatFrees, Rule::FewestBytes})
+  for (Rule rule : {Rule::FirstThatAddsNone, Rule::FewestBytes})
     for (bool backward : {false, true}) {
       SmallVector<unsigned> order = orders.build(rule, backward);
       int64_t bytes = orders.getLargestLiveSet(order);

@@ -69,10 +69,10 @@ def OrderForMemoryPass : Pass<"ark-order-for-memory", "::mlir::ark::ProgramOp"> 
   let summary = "Order tasks so that their intermediates fit into an arena of limited size";
   let description = [{
     The pass keeps the order of the program if the arena of each rank has at most `limit` bytes. Else
-    it tries several orders that keep all dependences, and takes the one with the smallest arena, if
-    this arena is smaller than that of the program's order. In each order, one of the tasks that may
-    run next is chosen: the first one of the program that frees bytes, or the one that adds the fewest
-    bytes. Both rules are also applied from the last task to the first one, which delays a task until
+    it tries several orders that keep all dependences. It takes the order with the smallest live set,
+    if the arena of this order is smaller than that of the program's order. In each order, one of the
+    tasks that may run next is chosen: the first one of the program that adds no bytes, or the one that
+    adds the fewest bytes. Both rules are also applied from the last task to the first one, which delays a task until
     another task needs its results.
 
     In this example, `%b` is not needed before the last task:

@@ -54,8 +54,8 @@ static void reportExcess(ProgramOp program, const Liveness &liveness,
       program.emitError("needs an arena of ")
       << plan.partBytes << " bytes, which exceeds the memory limit of " << limit
       << " bytes; intermediates of " << liveness.getLargestLiveSet()
-      << " bytes are live at the same time, at task "
-      << getShortName(tasks[peak]);
+      << (plan.bytes > plan.partBytes ? " bytes of all ranks" : " bytes")
+      << " are live at the same time, at task " << getShortName(tasks[peak]);
   SmallVector<const Intermediate *> holders = getHolders(liveness, peak);
   for (const Intermediate *each : ArrayRef(holders).take_front(kMaxHolders)) {
     TaskOp writer = tasks[each->tasks.front()];

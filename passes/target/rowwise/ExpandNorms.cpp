@@ -24,9 +24,9 @@ namespace {
 struct Elements {
   /// By the number of the input; null if the op does not read the input.
   SmallVector<Value> ofInputs;
-  /// Of the outs with one number per row that the op reads.
+  /// The elements of mean and scale that the op reads.
   SmallVector<Value> ofRow;
-  /// Of the out that the op writes.
+  /// The element of the out that the op writes.
   Value out;
 };
 using BodyFn = function_ref<Value(OpBuilder &, Location, const Elements &)>;

@@ -15,13 +15,14 @@ using namespace mlir::ark;
 
 /// Returns true if a value of a vCTA follows from the index of the vCTA and
 /// from values outside of the loop alone.
-bool NextTile::isComputed(Value value) {
+bool NextTile::dependsOnIndexOnly(Value value) {
   if (value == vctas.getInductionVar() || vctas.isDefinedOutsideOfLoop(value))
     return true;
   Operation *op = value.getDefiningOp();
   return op && op->getNumRegions() == 0 && isMemoryEffectFree(op) &&
-         llvm::all_of(op->getOperands(),
-                      [&](Value operand) { return isComputed(operand); });
+         llvm::all_of(op->getOperands(), [&](Value operand) {
+           return dependsOnIndexOnly(operand);
+         });
 }
 
 /// Returns true if a vCTA writes an operand of a product. The operand of the
@@ -46,7 +47,8 @@ std::optional<NextTile> NextTile::match(func::FuncOp body,
     return std::nullopt;
   NextTile next(vctas);
   bool areComputed = llvm::all_of(products, [&](const MatmulTile &product) {
-    return next.isComputed(product.left) && next.isComputed(product.right);
+    return next.dependsOnIndexOnly(product.left) &&
+           next.dependsOnIndexOnly(product.right);
   });
   return areComputed && !writesOperand(vctas, products) ? std::optional(next)
                                                         : std::nullopt;

@@ -18,8 +18,8 @@ namespace mlir::ark {
 class NextTile {
 public:
   /// Returns nothing if every work item has one vCTA, if the tiles of the
-  /// operands depend on numbers in memory, or if a vCTA writes an operand
-  /// itself before it multiplies.
+  /// operands depend on values loaded from memory, or if a vCTA writes an
+  /// operand itself before it multiplies.
   static std::optional<NextTile> match(func::FuncOp body,
                                        ArrayRef<MatmulTile> products);
 
@@ -34,7 +34,7 @@ public:
 private:
   NextTile(scf::ForOp vctas) : vctas(vctas) {}
   Value getNextVcta(ImplicitLocOpBuilder &builder);
-  bool isComputed(Value value);
+  bool dependsOnIndexOnly(Value value);
   Value getNext(ImplicitLocOpBuilder &builder, Value value, IRMapping &mapping);
 
   scf::ForOp vctas;
