@@ -147,11 +147,11 @@ def Ark_RowNormOp : Ark_Op<"row_norm", [
     - `scale`, `1 / sqrt(m + eps)`, where `m` is the mean of `(x - mean)^2`,
     - `out`, `epilogue((x - mean) * scale, inputs)`.
 
-    The prologue converts an element of the row to the type of `scale`. The epilogue multiplies by the
-    weight, adds the bias, and converts the result; `ark-fuse-elementwise` adds elementwise ops that
-    precede or follow the norm. The arguments of the prologue are the elements of the inputs. The epilogue has one more
-    argument before these, the normalised number. The regions may use values that are defined outside of
-    the op.
+    The prologue converts an element of the row to the type of `scale`. The epilogue multiplies by
+    the weight, adds the bias, and converts the result; `ark-fuse-elementwise` adds elementwise ops
+    that precede or follow the norm. The arguments of the prologue are the elements of the inputs.
+    The epilogue has one more argument before these, the normalised number. The regions may use
+    values that are defined outside of the op.
 
     `scale` and `mean` are memory of the op. Their contents after the op are unspecified.
 
