@@ -74,6 +74,6 @@ def split_target(target: str) -> tuple[str, tuple[int, ...] | None]:
     found = _NAME.fullmatch(target)
     if found is None or not is_backend(found[1]) or not backend_info(found[1]).is_gpu:
         return target, None
-    # Whether a GPU may be named twice depends on the caller's options.
+    # The caller checks for a GPU that is named twice, which concurrent=True permits.
     numbers = [int(number) for number in found[2].split(",")]
     return found[1], check_devices(numbers, concurrent=True)

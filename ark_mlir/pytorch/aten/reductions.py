@@ -374,6 +374,15 @@ def _per_channel(value: ark.Tensor, rank: int) -> ark.Tensor:
     return shaped(value, (1, value.size) + (1,) * (rank - 2))
 
 
+def _scaled(x: ark.Tensor, weight: ark.Tensor | None, bias: ark.Tensor | None) -> ark.Tensor:
+    """Returns `x`, multiplied by one weight and shifted by one bias for each channel."""
+    if weight is not None:
+        x = x * _per_channel(weight, x.ndim)
+    if bias is not None:
+        x = x + _per_channel(bias, x.ndim)
+    return x
+
+
 @aten("native_group_norm.default")
 def _group_norm(
     out: tuple[Out, ...],
@@ -388,11 +397,7 @@ def _group_norm(
 ) -> Any:
     value = tensor(x)
     rows = ark.layernorm(shaped(value, (n, groups, -1)), eps=eps)
-    result = shaped(rows, value.shape)
-    if weight is not None:
-        result = result * _per_channel(weight, value.ndim)
-    if bias is not None:
-        result = result + _per_channel(bias, value.ndim)
+    result = _scaled(shaped(rows, value.shape), weight, bias)
     return result, *_statistics(out[1:], shaped(value, (n, groups, -1)), eps)
 
 
@@ -411,11 +416,7 @@ def _instance_norm(
     axes = [axis for axis in range(value.ndim) if axis != 1]
     variance, mean = _variance(value, axes, 0)
     scale = ark.rsqrt(variance + eps)
-    result = (value - mean) * scale
-    if weight is not None:
-        result = result * _per_channel(weight, value.ndim)
-    if bias is not None:
-        result = result + _per_channel(bias, value.ndim)
+    result = _scaled((value - mean) * scale, weight, bias)
     return result, *(_later(o, t) for o, t in zip(out[1:], (mean, scale), strict=True))
 
 
@@ -440,11 +441,7 @@ def _training_batch_norm(
     values = wide(value)
     own, center = _variance(values, axes, 0)
     scale = ark.rsqrt(own + eps)
-    result = (values - center) * scale
-    if weight is not None:
-        result = result * _per_channel(weight, value.ndim)
-    if bias is not None:
-        result = result + _per_channel(bias, value.ndim)
+    result = _scaled((values - center) * scale, weight, bias)
     # torch keeps the variance whose divisor is one less than the number of elements.
     count = math.prod(value.shape[axis] for axis in axes)
     unbiased = own * (count / (count - 1)) if count > 1 else own
@@ -480,8 +477,7 @@ def _batch_norm(
     scale = ark.rsqrt(variance + eps)
     if weight is not None:
         scale = scale * weight
-    result = (value - _per_channel(mean, value.ndim)) * _per_channel(scale, value.ndim)
-    if bias is not None:
-        result = result + _per_channel(bias, value.ndim)
+    centered = value - _per_channel(mean, value.ndim)
+    result = _scaled(centered, scale, bias)
     statistics = Unavailable("statistics of a batch, which training needs")
     return result, statistics, statistics
