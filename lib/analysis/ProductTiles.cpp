@@ -72,6 +72,24 @@ static int64_t countTiles(const ProductSizes &sizes, int64_t rows,
          divideCeil(sizes.columns, columns);
 }
 
+/// Returns the rows of a stage of both operands that pass shared memory: the
+/// CTA copies each row once, and each warpgroup reads the rows of its factors.
+static int64_t countStageRows(TargetAttr target, const ProductSizes &sizes,
+                              int64_t rows, int64_t columns) {
+  int64_t copied = rows + columns;
+  MmaAttr mma = target.getGpu().findSharedMemoryMma();
+  if (!mma)
+    return copied;
+  int64_t down = divideCeil(rows, mma.getM());
+  int64_t most =
+      std::max<int64_t>(target.getWarps() / mma.getWarps() / down, 1);
+  int64_t across =
+      sizes.terms == 1
+          ? countWarpgroupsAcross(columns, sizes.depth, /*products=*/1, most)
+          : most;
+  return copied + down * (across * mma.getM() + columns);
+}
+
 /// Predicts the time of one tile.
 static double predictTileNs(TargetAttr target, const ProductSizes &sizes,
                             int64_t rows, int64_t columns) {
@@ -79,8 +97,10 @@ static double predictTileNs(TargetAttr target, const ProductSizes &sizes,
   MatrixTilesAttr listed = getListedTiles(target);
   int64_t stages = divideCeil(sizes.depth, listed.getDepth());
   int64_t products = stages * countTermProducts(sizes.terms);
-  double stageNs = std::max<double>(
-      (rows + columns) * listed.getStageRow() / kPsPerNs, listed.getMinStage());
+  double stageNs =
+      std::max<double>(countStageRows(target, sizes, rows, columns) *
+                           listed.getStageRow() / kPsPerNs,
+                       listed.getMinStage());
   return listed.getTile() + products * stageNs;
 }
 
@@ -156,14 +176,18 @@ mlir::ark::findListedTile(TargetAttr target, const ProductSizes &sizes) {
   if (!listed || sizes.depth % listed.getDepth() != 0)
     return std::nullopt;
   bool mayIdle = !sizes.canWarpsRead || isDeepAlongDepth(sizes);
-  int64_t least = mayIdle ? 1 : getLeastTiles(target);
+  int64_t least = mayIdle ? 1 : getLeastTiles(target), most = 0;
   std::optional<ProductTile> best;
   for (auto [rows, columns] : getTiles(target, sizes)) {
-    if (countTiles(sizes, rows, columns) < least)
+    int64_t tiles = countTiles(sizes, rows, columns);
+    if (tiles < least)
       continue;
     double ns = predictTilesNs(target, sizes, rows, columns);
-    if (!best || ns < best->ns)
+    // Of equally fast tiles, more tiles divide the loads among more SMs.
+    if (!best || ns < best->ns || (ns == best->ns && tiles > most)) {
       best = {rows, columns, ns};
+      most = tiles;
+    }
   }
   return best;
 }

@@ -21,6 +21,27 @@ inline constexpr int64_t kF32Terms = 3;
 /// columns of their tiles, which the threads of a CTA load at once.
 inline constexpr int64_t kSplitStages = 2, kSplitUnit = 64;
 
+/// Columns that one warpgroup computes: their accumulators take half of the
+/// registers of its threads, or a quarter if it computes several products,
+/// whose operands have addresses of their own.
+inline constexpr int64_t kMaxGroupColumns = 128, kMaxSharedGroupColumns = 64;
+/// Smallest depth of a tile whose columns half of the warpgroups compute. The
+/// time to store its accumulators grows.
+inline constexpr int64_t kMinHalfDepth = 1024;
+
+/// Returns the number of warpgroups that divide the columns of a tile, of
+/// `most` warpgroups that may. The CTA computes tiles of `products` products at
+/// once. Half of the warpgroups suffice if their registers hold the
+/// accumulators: warpgroups with more columns read fewer bytes of shared
+/// memory.
+constexpr int64_t countWarpgroupsAcross(int64_t columns, int64_t depth,
+                                        int64_t products, int64_t most) {
+  int64_t half = most / 2;
+  int64_t limit = products == 1 ? kMaxGroupColumns : kMaxSharedGroupColumns;
+  bool fits = half > 0 && products * columns <= half * limit;
+  return fits && depth >= kMinHalfDepth ? half : most;
+}
+
 /// Returns the number of products of terms of two elements that have an effect
 /// on a result of f32, if each element has `terms` terms.
 constexpr int64_t countTermProducts(int64_t terms) {

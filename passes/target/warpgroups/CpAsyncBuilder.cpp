@@ -89,16 +89,17 @@ void CpAsyncBuilder::copyNextTile() {
   });
 }
 
-/// Multiplies the warpgroup's tile. The instructions of a stage are issued
-/// while the instructions of the previous stage may still run. The next copy
-/// therefore writes to the stage before these two: all warpgroups have
-/// completed its instructions.
-SmallVector<Value> CpAsyncBuilder::accumulate() {
+/// Creates the loop over all stages of a tile, which copies the stages after
+/// the first ones. Warpgroups that multiply return their accumulators. The
+/// instructions of a stage are issued while the instructions of the previous
+/// stage may still run. The next copy therefore writes to the stage before
+/// these two: all warpgroups have completed its instructions.
+SmallVector<Value> CpAsyncBuilder::createSteps(bool multiplies) {
   int64_t bytes = shape.getStageBytes(), ahead = shape.stages - 2;
-  if (early > 0)
-    createIf(next->isFirst(builder), [&] { copyFirst(sources, 0, early); });
-  copyFirst(sources, early, ahead);
-  SmallVector<Value> inits = createAccumulators();
+  SmallVector<Value> inits;
+  if (multiplies)
+    inits = createAccumulators();
+  size_t numAccumulators = inits.size();
   inits.push_back(getStage(0));
   inits.push_back(getStage(ahead));
   Value end = constant(getDepth());
@@ -108,26 +109,53 @@ SmallVector<Value> CpAsyncBuilder::accumulate() {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToEnd(loop.getBody());
     SmallVector<Value> carried(loop.getRegionIterArgs());
-    Value &free = carried[shape.numProducts + 1],
-          &stage = carried[shape.numProducts];
+    Value &stage = carried[numAccumulators], &free = carried.back();
     waitForStageCopies(builder, ahead - 1);
-    Value offset = arith::IndexCastOp::create(builder, builder.getI64Type(),
-                                              divide(stage, kDescriptorUnit));
-    startStage(offset, MutableArrayRef(carried).take_front(shape.numProducts));
+    if (multiplies) {
+      Value offset = arith::IndexCastOp::create(builder, builder.getI64Type(),
+                                                divide(stage, kDescriptorUnit));
+      startStage(offset, MutableArrayRef(carried).take_front(numAccumulators));
+    }
     Value later = add(loop.getInductionVar(), constant(ahead * kStageDepth));
     createIf(
         arith::CmpIOp::create(builder, arith::CmpIPredicate::ult, later, end),
         [&] { copy(sources, later, free); });
     NVVM::CpAsyncCommitGroupOp::create(builder);
-    NVVM::WgmmaWaitGroupSyncOp::create(builder, 1);
+    if (multiplies)
+      NVVM::WgmmaWaitGroupSyncOp::create(builder, 1);
     for (Value *offset : {&stage, &free})
       *offset = wrap(add(*offset, constant(bytes)), shape.stages * bytes);
     scf::YieldOp::create(builder, carried);
   }
-  NVVM::WgmmaWaitGroupSyncOp::create(builder, 0);
+  if (multiplies)
+    NVVM::WgmmaWaitGroupSyncOp::create(builder, 0);
+  return SmallVector<Value>(loop.getResults().take_front(numAccumulators));
+}
+
+/// Builds the stages of a tile for warpgroups that multiply and store to
+/// `buffers`, or for warpgroups that only copy.
+void CpAsyncBuilder::buildStages(bool multiplies, ValueRange buffers) {
+  SmallVector<Value> accumulators = createSteps(multiplies);
   // The accumulators overwrite stages that other warpgroups may still read.
   gpu::BarrierOp::create(builder);
   if (early > 0)
     copyNextTile();
-  return SmallVector<Value>(loop.getResults().take_front(shape.numProducts));
+  storeAll(accumulators, buffers);
+}
+
+/// If half of the warpgroups multiply, the other half has a loop of its own:
+/// ptxas serialises `wgmma` instructions in branches within a loop, and
+/// accumulators that leave a branch take twice the registers.
+void CpAsyncBuilder::build(ValueRange buffers) {
+  if (early > 0)
+    createIf(next->isFirst(builder), [&] { copyFirst(sources, 0, early); });
+  copyFirst(sources, early, shape.stages - 2);
+  if (shape.getOwners() == shape.groups)
+    return buildStages(/*multiplies=*/true, buffers);
+  auto branch = scf::IfOp::create(builder, isOwner(), /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(branch.thenBlock());
+  buildStages(/*multiplies=*/true, buffers);
+  builder.setInsertionPointToStart(branch.elseBlock());
+  buildStages(/*multiplies=*/false, buffers);
 }

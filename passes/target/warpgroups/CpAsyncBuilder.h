@@ -17,8 +17,11 @@ public:
                  const WarpgroupShape &shape, Value memory, Value thread,
                  int64_t threads);
 
+  void build(ValueRange buffers) override;
+
 private:
-  SmallVector<Value> accumulate() override;
+  SmallVector<Value> createSteps(bool multiplies);
+  void buildStages(bool multiplies, ValueRange buffers);
   void copy(ArrayRef<Source> from, Value k, Value stage);
   void copyFirst(ArrayRef<Source> from, int64_t begin, int64_t end);
   Value getStage(int64_t number);

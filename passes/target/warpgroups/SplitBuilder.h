@@ -19,6 +19,10 @@ public:
                const WarpgroupShape &shape, Value memory, Value thread,
                int64_t threads);
 
+  void build(ValueRange buffers) override {
+    storeIfOwner(accumulate(), buffers);
+  }
+
 private:
   /// Elements that a thread has loaded, and the offset at which it stores the
   /// first terms of the elements in a stage.
@@ -27,7 +31,7 @@ private:
     Value offset;
   };
 
-  SmallVector<Value> accumulate() override;
+  SmallVector<Value> accumulate();
   void store(Value accumulators, unsigned product, Value buffer) override;
   SmallVector<Loaded> load(Value k);
   void split(ArrayRef<Loaded> loaded, Value stage);

@@ -17,6 +17,10 @@ public:
                  const WarpgroupShape &shape, Value memory, Value thread,
                  int64_t threads);
 
+  void build(ValueRange buffers) override {
+    storeIfOwner(accumulate(), buffers);
+  }
+
 private:
   enum class Barrier { Full, Empty };
   /// The index of a stage, and the phase parity of its mbarriers. Both have 32
@@ -31,7 +35,7 @@ private:
     Value map, column, row, begin, bytes, isKMajor, boxes;
   };
 
-  SmallVector<Value> accumulate() override;
+  SmallVector<Value> accumulate();
   Value move(Value descriptor, Value offset) override;
   Value constantI32(int64_t number);
   /// Returns true if an operand has the major MN.

@@ -86,9 +86,15 @@ void WarpgroupBuilder::findTile() {
   Value group = divide(thread, shape.getGroupThreads());
   firstRow = multiply(remainder(group, shape.down), shape.getGroupRows());
   Value across = divide(group, shape.down);
-  if (shape.down * shape.across < shape.groups)
+  if (shape.getOwners() < shape.groups)
     across = remainder(across, shape.across);
   firstColumn = multiply(across, shape.getGroupColumns());
+}
+
+Value WarpgroupBuilder::isOwner() {
+  return arith::CmpIOp::create(builder, arith::CmpIPredicate::ult,
+                               divide(thread, shape.getGroupThreads()),
+                               constant(shape.getOwners()));
 }
 
 /// Returns the descriptor of rows from a multiple of eight on, or of panels. A
@@ -208,16 +214,17 @@ void WarpgroupBuilder::store(Value accumulators, unsigned product,
   }
 }
 
-void WarpgroupBuilder::build(ValueRange accumulators) {
-  SmallVector<Value> products = accumulate();
+void WarpgroupBuilder::storeAll(ValueRange accumulators, ValueRange buffers) {
+  for (auto [product, values] : llvm::enumerate(accumulators))
+    store(values, product, buffers[product]);
+}
+
+void WarpgroupBuilder::storeIfOwner(ValueRange accumulators,
+                                    ValueRange buffers) {
+  if (shape.getOwners() == shape.groups)
+    return storeAll(accumulators, buffers);
+  auto branch = scf::IfOp::create(builder, isOwner(), /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(builder);
-  if (int64_t owners = shape.down * shape.across; owners < shape.groups) {
-    Value isOwner = arith::CmpIOp::create(
-        builder, arith::CmpIPredicate::ult,
-        divide(thread, shape.getGroupThreads()), constant(owners));
-    auto branch = scf::IfOp::create(builder, isOwner, /*withElseRegion=*/false);
-    builder.setInsertionPoint(branch.thenBlock()->getTerminator());
-  }
-  for (auto [product, values] : llvm::enumerate(products))
-    store(values, product, accumulators[product]);
+  builder.setInsertionPoint(branch.thenBlock()->getTerminator());
+  storeAll(accumulators, buffers);
 }

@@ -35,13 +35,11 @@ public:
                    const WarpgroupShape &shape, Value memory, Value thread);
   virtual ~WarpgroupBuilder() = default;
 
-  void build(ValueRange accumulators);
+  /// Copies stages, multiplies them, and stores the accumulators of each
+  /// product to one of `buffers`, which overlap the stages.
+  virtual void build(ValueRange buffers) = 0;
 
 protected:
-  /// Copies stages and multiplies them. Returns the accumulators of each
-  /// product. After this code, no thread reads a stage.
-  virtual SmallVector<Value> accumulate() = 0;
-
   Value constant(int64_t number);
   Value constantI64(int64_t value);
   Value add(Value a, Value b);
@@ -50,6 +48,8 @@ protected:
   Value remainder(Value a, int64_t b);
   /// Returns `after`, or zero if `after` equals `end`.
   Value wrap(Value after, int64_t end);
+  /// Returns an i1 that is true in warpgroups that store results.
+  Value isOwner();
   /// Creates zeroed accumulators for every product.
   SmallVector<Value> createAccumulators();
   int64_t getDepth() const { return products.front().depth; }
@@ -58,6 +58,11 @@ protected:
   /// accumulators. The instructions are in flight until `wgmma.wait_group`.
   /// `offset`, an i64, is the offset of the stage in descriptor units.
   void startStage(Value offset, MutableArrayRef<Value> accumulators);
+  /// Stores the accumulators of each product to a buffer. No thread reads a
+  /// stage any more.
+  void storeAll(ValueRange accumulators, ValueRange buffers);
+  /// Stores the accumulators of each product, if the warpgroup is an owner.
+  void storeIfOwner(ValueRange accumulators, ValueRange buffers);
   /// Stores the accumulators of a product to a buffer.
   virtual void store(Value accumulators, unsigned product, Value buffer);
   /// Returns the position of the thread's first accumulator in a tile.

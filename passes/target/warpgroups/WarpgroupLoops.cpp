@@ -26,8 +26,6 @@ static constexpr int64_t kMaxStages = 8;
 /// Lower bound of the stages: one to multiply, one whose last readers may still
 /// run, and one in flight.
 static constexpr int64_t kMinStages = 3;
-/// 32-bit registers per thread for accumulators: half of its registers.
-static constexpr int64_t kMaxAccumulators = 64;
 /// Smallest tile in elements, and largest K, for which TMA copies are faster
 /// (measured on an H200).
 static constexpr int64_t kMinMapTile = 256 * 128;
@@ -133,6 +131,9 @@ static bool canUseWarps(ArrayRef<MatmulTile> products) {
 static int64_t countAcross(ArrayRef<MatmulTile> products,
                            const WarpgroupShape &shape, bool canWarpsRead) {
   int64_t across = shape.groups / shape.down;
+  if (shape.canCopyOnly())
+    across = countWarpgroupsAcross(shape.columns, products.front().depth,
+                                   shape.numProducts, across);
   bool hasPanels = llvm::any_of(products, [](const MatmulTile &product) {
     return product.rightMajor == Major::MN;
   });
@@ -163,6 +164,13 @@ WarpgroupShape::choose(ArrayRef<MatmulTile> products, MmaAttr mma,
   shape.down = shape.rows / shape.getGroupRows();
   if (shape.rows % shape.getGroupRows() != 0 || shape.groups % shape.down != 0)
     return std::nullopt;
+  shape.terms = first.isSplit() ? kF32Terms : 1;
+  // A TMA copy beyond the end of K would have a predicate that is never true.
+  bool fillsStages = first.depth / kStageDepth >= kMinStages;
+  shape.hasMaps = maps != TensorMapUse::Never && !first.isSplit() &&
+                  !isPadded && fillsStages &&
+                  shape.numProducts < shape.groups && haveMaps(products) &&
+                  (maps == TensorMapUse::Always || areMapsFast(shape, first));
   shape.across = countAcross(products, shape, canWarpsRead);
   int64_t splitUnit = SplitBuilder::getRowsAtOnce(threads);
   auto isSupported = [&](const MatmulTile &product) {
@@ -170,7 +178,6 @@ WarpgroupShape::choose(ArrayRef<MatmulTile> products, MmaAttr mma,
            (product.isSplit() && product.rows % splitUnit == 0 &&
             product.columns % splitUnit == 0);
   };
-  shape.terms = first.isSplit() ? kF32Terms : 1;
   bool isWhole =
       isSupported(first) && shape.columns % (shape.across * mma.getN()) == 0 &&
       first.depth % kStageDepth == 0 && kStageDepth % mma.getK() == 0 &&
@@ -182,14 +189,8 @@ WarpgroupShape::choose(ArrayRef<MatmulTile> products, MmaAttr mma,
                       shape.getGroupColumns(), threads, shape.getWarpSize());
       });
   if (!isWhole ||
-      shape.numProducts * shape.getAccumulatorsPerThread() > kMaxAccumulators)
+      shape.numProducts * shape.getGroupColumns() > kMaxGroupColumns)
     return std::nullopt;
-  // A TMA copy beyond the end of K would have a predicate that is never true.
-  bool fillsStages = first.depth / kStageDepth >= kMinStages;
-  shape.hasMaps = maps != TensorMapUse::Never && !first.isSplit() &&
-                  !isPadded && fillsStages &&
-                  shape.numProducts < shape.groups && haveMaps(products) &&
-                  (maps == TensorMapUse::Always || areMapsFast(shape, first));
   int64_t stageRoom = room - (shape.hasMaps ? getBesideBytes(shape) : 0);
   if (first.isSplit()) {
     shape.stages = kSplitStages;

@@ -37,9 +37,9 @@ struct WarpgroupShape {
   /// results that nothing reads.
   int64_t rows, columns;
   int64_t numProducts;
-  /// Warpgroups of the CTA, and those down and across the result. Any other
-  /// warpgroups compute the same elements of the result again, and do not store
-  /// them.
+  /// Warpgroups of the CTA, and those down and across the result, the owners.
+  /// Other warpgroups only copy, or compute the same elements of the result
+  /// again and do not store them.
   int64_t groups, down, across;
   int64_t stages;
   /// bf16 terms of an element in a stage; 1 if operands are not split.
@@ -54,6 +54,9 @@ struct WarpgroupShape {
   /// Does nothing without such a type. Splits of operands need f32.
   void roundAccumulators(FloatType type);
 
+  int64_t getOwners() const { return down * across; }
+  /// Returns true if warpgroups that are not owners only copy.
+  bool canCopyOnly() const { return terms == 1 && !hasMaps; }
   int64_t getWarpSize() const { return mma.getAcc().getNumThreads(); }
   int64_t getGroupThreads() const { return mma.getWarps() * getWarpSize(); }
   /// Returns the rows of a warpgroup, and those of each of its warps.

@@ -92,6 +92,15 @@ def test_warpgroups(tile: tuple[int, int], copies: str, check: Check) -> None:
     assert copies in text
 
 
+@pytest.mark.parametrize("columns", [112, 128])
+def test_warpgroups_that_only_copy(columns: int, check: Check) -> None:
+    """Two warpgroups hold the accumulators of all columns."""
+    program, arrays = product((128, 2 * columns, 1024), (128, columns), ark.bf16)
+    text = check(program, arrays).text
+    assert f"wgmma.mma_async.sync.aligned.m64n{columns}k16" in text
+    assert STAGES in text
+
+
 @pytest.mark.parametrize("rows", [20, 32, 60, 100, 252])
 def test_warpgroups_with_rows_that_do_not_exist(rows: int, check: Check) -> None:
     """The stages have 64 rows for each warpgroup, and the operand has fewer."""
@@ -107,12 +116,15 @@ def test_warps_with_rows_that_warps_cannot_copy(check: Check) -> None:
     assert WARPGROUPS not in text
 
 
-def test_two_products_with_few_rows(check: Check) -> None:
-    """Both accumulators have rows that do not exist, and one op reads both."""
+@pytest.mark.parametrize("depth", [512, 1024])
+def test_two_products_with_few_rows(depth: int, check: Check) -> None:
+    """Both accumulators have rows that do not exist, and one op reads both. For the larger depth,
+    half of the warpgroups multiply.
+    """
     random = np.random.default_rng(0)
     with ark.Program("mlp") as program, ark.planner(tile=(64, 64)):
-        x = ark.input("x", (36, 512), ark.bf16)
-        gate, up = (ark.parameter(name, (128, 512), ark.bf16) for name in ("gate", "up"))
+        x = ark.input("x", (36, depth), ark.bf16)
+        gate, up = (ark.parameter(name, (128, depth), ark.bf16) for name in ("gate", "up"))
         y = ark.silu(ark.matmul(x, gate, transpose_other=True))
         ark.output("y", y * ark.matmul(x, up, transpose_other=True))
     arrays = {
@@ -137,8 +149,9 @@ def test_warpgroups_with_less_depth_than_stages(check: Check) -> None:
         ((128, 768, 448), (128, 128), ark.fp16),
         ((128, 512, 128), (128, 64), ark.bf16),
         ((100, 512, 512), (128, 64), ark.bf16),
+        ((128, 512, 1088), (128, 128), ark.bf16),
     ],
-    ids=["large tiles", "depth of no whole ring", "depth of two stages", "padded rows"],
+    ids=["large tiles", "no whole ring", "two stages", "padded rows", "warpgroups that only copy"],
 )
 def test_stages_of_the_next_tile(
     shape: Shape, tile: tuple[int, int], dtype: ark.DType, check: Check
