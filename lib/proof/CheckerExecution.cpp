@@ -20,6 +20,7 @@ Execution::Execution(ScheduleOp schedule, const ProgramAccesses &program,
     semaphore.clock.assign(lanes.size(), 0);
   // Clock 0: no item is known to have happened.
   clocks.assign(lanes.size(), 0);
+  acquisitions.push_back({0, 0, 0});
   clockChanges.assign(lanes.size(), {{0, 0}});
   next.assign(lanes.size(), 0);
   arrived.assign(lanes.size(), false);
@@ -33,7 +34,9 @@ uint32_t Execution::getClockIndex(unsigned lane, unsigned item) const {
     size_t middle = (low + high) / 2;
     (ofLane[middle].firstItem <= item ? low : high) = middle;
   }
-  return ofLane[low].clock;
+  uint32_t clock = acquisitions[ofLane[low].acquisition].clock;
+  assert(clock != Acquisition::kNoClock && "clock of a wait");
+  return clock;
 }
 
 //===----------------------------------------------------------------------===//
@@ -64,7 +67,7 @@ Execution::Semaphore *Execution::getSemaphore(Operation *item, bool &signals,
 /// Releases all items of the lane before this one, and all items that the lane
 /// has acquired.
 void Execution::signal(unsigned lane, Semaphore &semaphore) {
-  uint32_t index = clockChanges[lane].back().clock;
+  uint32_t index = makeClock(lane);
   if (semaphore.joined.insert(index).second) {
     const uint32_t *known = &clocks[index * lanes.size()];
     for (size_t other = 0; other < lanes.size(); ++other)
@@ -77,23 +80,34 @@ void Execution::signal(unsigned lane, Semaphore &semaphore) {
   }
 }
 
-/// Adds a clock, the maximum of a clock and that of a semaphore. Returns its
-/// index.
-uint32_t Execution::joinClocks(uint32_t clock, const Semaphore &semaphore) {
-  uint32_t index = clocks.size() / lanes.size();
-  clocks.resize(clocks.size() + lanes.size());
-  for (size_t other = 0; other < lanes.size(); ++other)
-    clocks[index * lanes.size() + other] =
-        std::max(clocks[clock * lanes.size() + other], semaphore.clock[other]);
-  return index;
+/// Returns the index of a lane's clock. Joins the clocks of the semaphores that
+/// the lane has acquired since it last had a clock: all signals of an acquired
+/// semaphore have happened, so that its clock does not change any more.
+uint32_t Execution::makeClock(unsigned lane) {
+  uint32_t last = clockChanges[lane].back().acquisition;
+  if (acquisitions[last].clock != Acquisition::kNoClock)
+    return acquisitions[last].clock;
+  size_t begin = clocks.size();
+  clocks.resize(begin + lanes.size(), 0);
+  auto join = [&](const uint32_t *known) {
+    for (size_t other = 0; other < lanes.size(); ++other)
+      clocks[begin + other] = std::max(clocks[begin + other], known[other]);
+  };
+  uint32_t index = last;
+  for (; acquisitions[index].clock == Acquisition::kNoClock;
+       index = acquisitions[index].previous)
+    join(semaphores[acquisitions[index].semaphore].clock.data());
+  join(&clocks[acquisitions[index].clock * lanes.size()]);
+  return acquisitions[last].clock = begin / lanes.size();
 }
 
 void Execution::acquire(unsigned lane, const Semaphore &semaphore) {
-  uint32_t old = clockChanges[lane].back().clock;
+  uint32_t previous = clockChanges[lane].back().acquisition;
   uint32_t index = &semaphore - semaphores.data();
-  auto [entry, isNew] = acquired.try_emplace({old, index}, 0);
+  auto [entry, isNew] =
+      acquired.try_emplace({previous, index}, acquisitions.size());
   if (isNew)
-    entry->second = joinClocks(old, semaphore);
+    acquisitions.push_back({previous, index});
   clockChanges[lane].push_back({next[lane], entry->second});
 }
 
@@ -118,6 +132,8 @@ bool Execution::step(unsigned lane) {
     std::optional<Item> missing = findMissingSender(lane);
     if (missing)
       receivers[*missing].push_back(lane);
+    else
+      makeClock(lane);
     return !missing;
   }
   bool signals, waits;

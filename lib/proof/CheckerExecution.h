@@ -33,7 +33,7 @@ public:
   /// Runs all lanes. Fails with an error that shows a cycle of waits.
   LogicalResult run();
 
-  /// Returns the index of the clock of a lane at an item.
+  /// Returns the index of the clock of a lane at a work item or signal.
   uint32_t getClockIndex(unsigned lane, unsigned item) const;
   /// Returns the clock with an index: for every lane, the number of its items
   /// that have happened for certain. The entry of the clock's own lane counts
@@ -57,10 +57,18 @@ private:
     /// Indices of the clocks that signals have joined into `clock`.
     llvm::SmallDenseSet<uint32_t> joined;
   };
-  /// The clock that a lane has from an item on.
+  /// The semaphores that a lane has acquired: those of `previous`, and one
+  /// more. A work item may have a wait for each of many ranks, so that only the
+  /// last of several acquisitions in turn has a clock.
+  struct Acquisition {
+    static constexpr uint32_t kNoClock = ~0u;
+    uint32_t previous, semaphore;
+    uint32_t clock = kNoClock;
+  };
+  /// The acquisition that precedes the items of a lane from one item on.
   struct ClockChange {
     unsigned firstItem;
-    uint32_t clock;
+    uint32_t acquisition;
   };
 
   Semaphore *getSemaphore(Operation *item, bool &signals, bool &waits);
@@ -69,7 +77,7 @@ private:
   bool step(unsigned lane);
   void signal(unsigned lane, Semaphore &semaphore);
   void acquire(unsigned lane, const Semaphore &semaphore);
-  uint32_t joinClocks(uint32_t clock, const Semaphore &semaphore);
+  uint32_t makeClock(unsigned lane);
   bool isStuck(unsigned lane) const {
     return next[lane] < lanes[lane].items.size();
   }
@@ -84,8 +92,10 @@ private:
   /// All clocks, with `lanes.size()` entries each. Lanes that have acquired the
   /// same semaphores in the same order share one clock.
   std::vector<uint32_t> clocks;
-  /// The index of the clock that a lane has after it acquires a semaphore, by
-  /// the index of its clock before and the index of the semaphore.
+  /// Acquisition 0 stands for no semaphore.
+  std::vector<Acquisition> acquisitions;
+  /// The index of the acquisition of a semaphore, by the index of the previous
+  /// acquisition and the index of the semaphore.
   llvm::DenseMap<std::pair<uint32_t, uint32_t>, uint32_t> acquired;
   /// The changes of every lane's clock, by ascending item.
   std::vector<std::vector<ClockChange>> clockChanges;

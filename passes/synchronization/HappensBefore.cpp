@@ -26,17 +26,18 @@ unsigned HappensBefore::getClockIndexAt(ItemRef item) const {
   return std::prev(step)->clock;
 }
 
-void HappensBefore::learn(ItemRef item, unsigned source, const Clock &clock) {
-  std::vector<Step> &ofLane = steps[item.lane];
-  if (ofLane.back().firstItem != item.item)
-    ofLane.push_back({item.item, ofLane.back().clock});
-  unsigned &index = ofLane.back().clock;
+unsigned HappensBefore::join(unsigned index, unsigned source) {
   auto [entry, isNew] = joined.try_emplace({index, source}, clocks.size());
-  if (isNew) {
-    clocks.push_back(clocks[index]);
-    joinClock(clocks.back(), clock);
-  }
-  index = entry->second;
+  if (isNew)
+    clocks.emplace_back();
+  return entry->second;
+}
+
+void HappensBefore::learn(ItemRef item, unsigned index,
+                          function_ref<Clock()> getClock) {
+  if (clocks[index].empty())
+    clocks[index] = getClock();
+  steps[item.lane].push_back({item.item, index});
 }
 
 Clock HappensBefore::joinAfter(SmallVectorImpl<ItemRef> &items) const {

@@ -31,9 +31,13 @@ public:
   const Clock &getClock(unsigned lane) const {
     return clocks[getClockIndex(lane)];
   }
-  /// Joins `clock` into the clock of the item's lane, before the item runs.
-  /// `source` identifies `clock`: calls with equal sources have equal clocks.
-  void learn(ItemRef item, unsigned source, const Clock &clock);
+  /// Returns the index of the clock that joins a clock and a source. `source`
+  /// identifies a clock: equal sources have equal clocks.
+  unsigned join(unsigned index, unsigned source);
+  /// Sets the clock of the item's lane, before the item runs. `index` is a
+  /// result of `join`. `getClock` returns the clock with this index, and is
+  /// called only if no lane has had the clock.
+  void learn(ItemRef item, unsigned index, function_ref<Clock()> getClock);
 
   /// Returns true if a lane with this clock knows that an item has run.
   static bool knows(const Clock &clock, ItemRef item) {
@@ -51,6 +55,7 @@ private:
   };
   unsigned getClockIndexAt(ItemRef item) const;
 
+  /// Clocks that no lane has had are empty.
   std::vector<Clock> clocks;
   std::vector<std::vector<Step>> steps;
   /// The index of the clock that joins a clock and a source.

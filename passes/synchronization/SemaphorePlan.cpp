@@ -44,7 +44,9 @@ private:
              WorkItemDependences::Need need) const;
   unsigned getSemaphore(unsigned task, ArrayRef<ItemRef> items);
   void dropRedundant(ItemRef workItem, SmallVectorImpl<unsigned> &chosen) const;
-  void addWait(ItemRef workItem, unsigned semaphore);
+  void addWait(ItemRef workItem, Semaphore &semaphore, unsigned index,
+               const Clock &known);
+  void addWaits(ItemRef workItem, ArrayRef<unsigned> chosen);
   void trimSignals();
   void mergeEqualWaits();
   void findBarriers();
@@ -172,33 +174,47 @@ void SemaphorePlanner::visit(ItemRef workItem) {
     chosen.push_back(semaphore);
   }
   dropRedundant(workItem, chosen);
-  for (unsigned semaphore : chosen)
-    addWait(workItem, semaphore);
+  addWaits(workItem, chosen);
 }
 
-/// Adds a wait for a semaphore before a work item.
-void SemaphorePlanner::addWait(ItemRef workItem, unsigned index) {
-  Semaphore &semaphore = semaphores[index];
-  const Clock &own = happensBefore.getClock(workItem.lane);
-  auto [first, isNew] = semaphore.waiterWithClock.try_emplace(
-      happensBefore.getClockIndex(workItem.lane), workItem);
-  if (isNew) {
-    // The clock of a lane does not contain the lane's own items.
-    Clock known = own;
-    known[workItem.lane] = workItem.item;
-    if (semaphore.planned.waits.empty())
-      semaphore.known = std::move(known);
-    else
-      for (size_t lane = 0; lane < known.size(); ++lane)
-        semaphore.known[lane] = std::min(semaphore.known[lane], known[lane]);
-  } else {
+/// Records that a work item waits for a semaphore. `known` is the clock of the
+/// lane before this wait, and `index` identifies this clock.
+void SemaphorePlanner::addWait(ItemRef workItem, Semaphore &semaphore,
+                               unsigned index, const Clock &known) {
+  auto [first, isNew] = semaphore.waiterWithClock.try_emplace(index, workItem);
+  if (!isNew) {
     // An earlier waiter has the same clock. The two waiters differ only in the
     // items of their own lanes.
     unsigned &ofFirst = semaphore.known[first->second.lane];
-    ofFirst = std::min(ofFirst, own[first->second.lane]);
+    ofFirst = std::min(ofFirst, known[first->second.lane]);
+  } else {
+    // The clock of a lane does not contain the lane's own items.
+    Clock own = known;
+    own[workItem.lane] = workItem.item;
+    if (semaphore.planned.waits.empty())
+      semaphore.known = std::move(own);
+    else
+      for (size_t lane = 0; lane < own.size(); ++lane)
+        semaphore.known[lane] = std::min(semaphore.known[lane], own[lane]);
   }
   semaphore.planned.waits.push_back(workItem);
-  happensBefore.learn(workItem, index, semaphore.clock);
+}
+
+/// Adds waits for semaphores before a work item. Each wait has a clock of its
+/// own. Only the clock after the last wait is kept: with many ranks, a work
+/// item waits for each of them.
+void SemaphorePlanner::addWaits(ItemRef workItem, ArrayRef<unsigned> chosen) {
+  if (chosen.empty())
+    return;
+  Clock known = happensBefore.getClock(workItem.lane);
+  unsigned index = happensBefore.getClockIndex(workItem.lane);
+  for (unsigned number : chosen) {
+    Semaphore &semaphore = semaphores[number];
+    addWait(workItem, semaphore, index, known);
+    joinClock(known, semaphore.clock);
+    index = happensBefore.join(index, number);
+  }
+  happensBefore.learn(workItem, index, [&] { return std::move(known); });
 }
 
 /// Removes the signals of items that every waiter knows to have run without
