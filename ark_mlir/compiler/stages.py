@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from .. import ir
 from ..errors import (
@@ -16,6 +17,7 @@ from ..errors import (
 )
 from ..mlir.diagnostics import to_error
 from ..passmanager import PassManager
+from .source import count_ranks
 
 _BEGIN = re.compile(r"ark-begin-stage\{stage=(\w+)\}")
 # Failures of this stage are VerificationErrors: the schedule is wrong, not the compiler.
@@ -113,11 +115,33 @@ def run_passes(module: ir.Operation, pipeline: str, stage: str) -> None:
     _run(module, pipeline, stage, VerificationError if stage == _PROVEN else CompileError)
 
 
+@contextmanager
+def _threads(module: ir.Operation) -> Iterator[None]:
+    """Gives the context of a module of several ranks threads, which compile tasks side by side.
+
+    One rank has too few different tasks. The threads end with the context manager, since they would
+    not survive a fork.
+    """
+    if count_ranks(module) == 1:
+        yield
+        return
+    context = module.context
+    context.enable_multithreading(True)
+    try:
+        yield
+    finally:
+        context.enable_multithreading(False)
+
+
 def _run(module: ir.Operation, pipeline: str, stage: str, kind: type[ArkError]) -> None:
     with module.context:
         try:
             manager = PassManager.parse(f"builtin.module({pipeline})")
-            manager.run(module)  # pyright: ignore[reportUnknownMemberType]
+            # A stage is verified at its end. The tests of passes verify after each pass.
+            manager.enable_verifier(False)
+            with _threads(module):
+                manager.run(module)  # pyright: ignore[reportUnknownMemberType]
+            module.verify()
         except ir.MLIRError as error:
             found = to_error(kind, error, location=f"stage {stage}")
             if _EXCESS.search(found.message):

@@ -102,8 +102,9 @@ def Ark_MatrixTilesAttr : Ark_Attr<"MatrixTiles", "matrix_tiles"> {
     - `shapes`: rows and columns of each tile of the result, one after the other.
     - `depth`: the depth of one stage, in elements.
     - `tile`: the time of the prologue and the epilogue of a tile, in ns.
-    - `stage_row`: the time in which the L2 delivers one row or column of the operands of one stage,
-      in ps.
+    - `stage_row`: the time of one row or column of an operand of one stage, in ps. A CTA copies the
+      rows and columns of a tile to each stage. If instructions read operands from shared memory,
+      each warpgroup also reads its rows and columns of the stage.
     - `min_stage`: the minimum time of one stage, in ns. The barriers between stages take this time
       even if the stage has few rows.
     - `l2`: the largest accumulators, in bytes, that stay in the L2 between the tasks of split-K

@@ -19,7 +19,7 @@ Execution::Execution(ScheduleOp schedule, const ProgramAccesses &program,
   for (Semaphore &semaphore : semaphores)
     semaphore.clock.assign(lanes.size(), 0);
   // Clock 0: no item is known to have happened.
-  clocks.assign(lanes.size(), 0);
+  clocks.emplace_back(lanes.size(), 0);
   acquisitions.push_back({0, 0, 0});
   clockChanges.assign(lanes.size(), {{0, 0}});
   next.assign(lanes.size(), 0);
@@ -69,7 +69,7 @@ Execution::Semaphore *Execution::getSemaphore(Operation *item, bool &signals,
 void Execution::signal(unsigned lane, Semaphore &semaphore) {
   uint32_t index = makeClock(lane);
   if (semaphore.joined.insert(index).second) {
-    const uint32_t *known = &clocks[index * lanes.size()];
+    ArrayRef<uint32_t> known = clocks[index];
     for (size_t other = 0; other < lanes.size(); ++other)
       semaphore.clock[other] = std::max(semaphore.clock[other], known[other]);
   }
@@ -87,18 +87,19 @@ uint32_t Execution::makeClock(unsigned lane) {
   uint32_t last = clockChanges[lane].back().acquisition;
   if (acquisitions[last].clock != Acquisition::kNoClock)
     return acquisitions[last].clock;
-  size_t begin = clocks.size();
-  clocks.resize(begin + lanes.size(), 0);
-  auto join = [&](const uint32_t *known) {
-    for (size_t other = 0; other < lanes.size(); ++other)
-      clocks[begin + other] = std::max(clocks[begin + other], known[other]);
+  std::vector<uint32_t> clock(lanes.size(), 0);
+  auto join = [&](ArrayRef<uint32_t> known) {
+    for (size_t other = 0; other < clock.size(); ++other)
+      clock[other] = std::max(clock[other], known[other]);
   };
   uint32_t index = last;
   for (; acquisitions[index].clock == Acquisition::kNoClock;
        index = acquisitions[index].previous)
-    join(semaphores[acquisitions[index].semaphore].clock.data());
-  join(&clocks[acquisitions[index].clock * lanes.size()]);
-  return acquisitions[last].clock = begin / lanes.size();
+    join(semaphores[acquisitions[index].semaphore].clock);
+  join(clocks[acquisitions[index].clock]);
+  acquisitions[last].clock = clocks.size();
+  clocks.push_back(std::move(clock));
+  return acquisitions[last].clock;
 }
 
 void Execution::acquire(unsigned lane, const Semaphore &semaphore) {

@@ -40,12 +40,12 @@ public:
   /// only what other lanes know. Items of one lane are ordered by their
   /// positions instead.
   ArrayRef<uint32_t> getClock(uint32_t index) const {
-    return ArrayRef(clocks).slice(index * lanes.size(), lanes.size());
+    return clocks[index];
   }
   /// Returns true if an item of a lane has happened for certain, according to a
   /// clock.
   bool knows(uint32_t clock, unsigned lane, unsigned item) const {
-    return clocks[clock * lanes.size() + lane] > item;
+    return clocks[clock][lane] > item;
   }
 
 private:
@@ -91,7 +91,7 @@ private:
   llvm::StringMap<unsigned> semaphoreIndices;
   /// All clocks, with `lanes.size()` entries each. Lanes that have acquired the
   /// same semaphores in the same order share one clock.
-  std::vector<uint32_t> clocks;
+  std::vector<std::vector<uint32_t>> clocks;
   /// Acquisition 0 stands for no semaphore.
   std::vector<Acquisition> acquisitions;
   /// The index of the acquisition of a semaphore, by the index of the previous

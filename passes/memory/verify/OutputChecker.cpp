@@ -5,6 +5,8 @@
 #include "lib/analysis/Regions.h"
 #include "passes/memory/verify/TaskChecker.h"
 
+#include "llvm/ADT/DenseMap.h"
+
 using namespace mlir;
 using namespace mlir::ark;
 
@@ -23,25 +25,38 @@ static void appendWrites(TaskOp task, unsigned operand, const BufferView &view,
     bytes.push_back({view.byteOffset + begin, view.byteOffset + end});
 }
 
-/// Returns the bytes of `output` that tasks fill, in ascending ranges.
-static SmallVector<Interval> getFilledBytes(ProgramOp program, Value output) {
-  SmallVector<Interval> bytes;
+/// For every output, the bytes that tasks fill, in ascending ranges.
+using FilledBytes = llvm::DenseMap<Value, SmallVector<Interval>>;
+
+static bool isOutput(ProgramOp program, Value buffer) {
+  auto argument = dyn_cast<BlockArgument>(buffer);
+  return argument && argument.getOwner() == &program.getBody().front() &&
+         getKind(program, argument) == ArgumentKind::Output;
+}
+
+static FilledBytes getFilledBytes(ProgramOp program) {
+  FilledBytes filled;
   for (auto task : program.getBody().getOps<TaskOp>())
     for (auto [index, out] : llvm::enumerate(task.getOuts())) {
+      if (task.isUpdated(index))
+        continue;
       FailureOr<BufferView> view = resolveBufferView(out);
-      if (succeeded(view) && view->root == output && !task.isUpdated(index))
-        appendWrites(task, task.getInputs().size() + index, *view, bytes);
+      if (succeeded(view) && isOutput(program, view->root))
+        appendWrites(task, task.getInputs().size() + index, *view,
+                     filled[view->root]);
     }
-  mergeRanges(bytes);
-  return bytes;
+  for (auto &[output, bytes] : filled)
+    mergeRanges(bytes);
+  return filled;
 }
 
 LogicalResult ark::checkOutputs(ProgramOp program) {
+  FilledBytes bytes = getFilledBytes(program);
   for (BlockArgument argument : program.getBody().getArguments()) {
     if (getKind(program, argument) != ArgumentKind::Output)
       continue;
     int64_t size = getBufferBytes(cast<ShapedType>(argument.getType()));
-    SmallVector<Interval> filled = getFilledBytes(program, argument);
+    ArrayRef<Interval> filled = bytes[argument];
     bool begins = !filled.empty() && filled.front().first <= 0;
     int64_t gap = begins ? filled.front().second : 0;
     if (gap < size)

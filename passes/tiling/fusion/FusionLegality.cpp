@@ -18,18 +18,36 @@ TaskOp ark::getProducer(Value value) {
   return getViewBase(value).getDefiningOp<TaskOp>();
 }
 
-/// Returns true if `reader` reads the old value of a state that `writer`
-/// updates. `reader` may also be a view, whose readers follow later.
-static bool readsStateBeforeUpdate(TaskOp writer, Operation *reader) {
-  for (unsigned index = 0; index < writer.getOuts().size(); ++index) {
-    Value base = getViewBase(writer.getOuts()[index]);
-    if (writer.isUpdated(index) &&
-        llvm::any_of(reader->getOperands(), [&](Value operand) {
-          return getViewBase(operand) == base;
-        }))
-      return true;
+namespace {
+/// The tensors that ops read, possibly through views. An op may also be a view,
+/// whose readers follow later.
+class ReadTensors {
+public:
+  void add(Operation *reader) {
+    for (Value operand : reader->getOperands())
+      bases.insert(getViewBase(operand));
   }
-  return false;
+  /// Returns true if an op reads the old value of a state that `writer`
+  /// updates.
+  bool areUpdatedBy(TaskOp writer) const {
+    for (unsigned index = 0; index < writer.getOuts().size(); ++index)
+      if (writer.isUpdated(index) &&
+          bases.contains(getViewBase(writer.getOuts()[index])))
+        return true;
+    return false;
+  }
+
+private:
+  llvm::SmallDenseSet<Value, 8> bases;
+};
+} // namespace
+
+/// Returns true if `reader` reads the old value of a state that `writer`
+/// updates.
+static bool readsStateBeforeUpdate(TaskOp writer, Operation *reader) {
+  ReadTensors read;
+  read.add(reader);
+  return read.areUpdatedBy(writer);
 }
 
 //===----------------------------------------------------------------------===//
@@ -151,6 +169,8 @@ bool ark::isFirstReader(TaskOp second, TaskOp first) {
 std::optional<SmallVector<Operation *>> ark::getFollowers(TaskOp first,
                                                           TaskOp second) {
   SmallVector<Operation *> followers;
+  ReadTensors read, readByFollowers;
+  read.add(first);
   llvm::SmallPtrSet<Operation *, 8> needFirst = {first};
   auto needs = [&](Operation *op) {
     return llvm::any_of(op->getOperands(), [&](Value operand) {
@@ -162,21 +182,17 @@ std::optional<SmallVector<Operation *>> ark::getFollowers(TaskOp first,
     if (needs(op)) {
       followers.push_back(op);
       needFirst.insert(op);
+      read.add(op);
+      readByFollowers.add(op);
       continue;
     }
     auto task = dyn_cast<TaskOp>(op);
-    if (task && (readsStateBeforeUpdate(task, first) ||
-                 llvm::any_of(followers, [&](Operation *follower) {
-                   return readsStateBeforeUpdate(task, follower);
-                 })))
+    if (task && read.areUpdatedBy(task))
       return std::nullopt;
   }
   needFirst.erase(first);
-  if (needs(second))
+  if (needs(second) || readByFollowers.areUpdatedBy(second))
     return std::nullopt;
-  for (Operation *follower : followers)
-    if (readsStateBeforeUpdate(second, follower))
-      return std::nullopt;
   return followers;
 }
 

