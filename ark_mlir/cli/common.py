@@ -110,7 +110,8 @@ def device_numbers(text: str) -> tuple[int, ...]:
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r}: expected numbers, such as 0,1") from None
     try:
-        return check_devices(numbers)
+        # `device_options` checks for a GPU that is named twice, which --concurrent permits.
+        return check_devices(numbers, concurrent=True)
     except InvalidUsageError as error:
         # The note names an argument that the command does not have.
         raise argparse.ArgumentTypeError(error.message) from None
@@ -215,7 +216,9 @@ def open_bundle(path: str) -> Bundle:
     return read_bundle(path)
 
 
-def load_bundle(path: str, devices: Sequence[int] | None = None) -> Executable:
+def load_bundle(
+    path: str, devices: Sequence[int] | None = None, *, concurrent: bool = False
+) -> Executable:
     """Loads a bundle from a path of the command line; the result is ready for `bind` and `run`.
 
     Raises the errors of :func:`open_bundle` and of :func:`ark_mlir.load`.
@@ -223,7 +226,7 @@ def load_bundle(path: str, devices: Sequence[int] | None = None) -> Executable:
     from ..runtime import load
 
     _check_bundle_path(path)
-    return load(path, devices=devices)
+    return load(path, devices=devices, concurrent=concurrent)
 
 
 def _check_bundle_path(path: str) -> None:
@@ -321,7 +324,7 @@ def open_program(path: str, options: argparse.Namespace) -> Executable:
 
 
 def add_devices_option(parser: argparse.ArgumentParser) -> None:
-    """Adds the option ``--devices``."""
+    """Adds the options ``--devices`` and ``--concurrent``."""
     parser.add_argument(
         "--devices",
         type=device_numbers,
@@ -329,6 +332,33 @@ def add_devices_option(parser: argparse.ArgumentParser) -> None:
         help="numbers of the GPUs to run on: one for each rank, or one for all ranks (default: "
         "the first GPUs of the machine)",
     )
+    parser.add_argument(
+        "--concurrent",
+        action="store_true",
+        help="--devices may name a GPU for several ranks, as 0,0: each rank has a launch of its "
+        "own on a part of the GPU",
+    )
+
+
+def device_options(options: argparse.Namespace) -> dict[str, Any]:
+    """Returns `devices` and `concurrent` as keywords; those that are not given are left out.
+
+    Raises InvalidUsageError if ``--concurrent`` has no ``--devices``, or if a GPU is named twice
+    without ``--concurrent``.
+    """
+    devices = options.devices
+    if options.concurrent and devices is None:
+        raise InvalidUsageError("--concurrent needs --devices, such as --devices 0,0")
+    if devices is None:
+        return {}
+    if options.concurrent:
+        return {"devices": devices, "concurrent": True}
+    if len(set(devices)) < len(devices):
+        raise InvalidUsageError(
+            f"--devices {','.join(map(str, devices))}: a GPU is named twice; --concurrent runs a "
+            "launch for each rank"
+        )
+    return {"devices": devices}
 
 
 # -- arrays --------------------------------------------------------------------------------------

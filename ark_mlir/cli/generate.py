@@ -20,6 +20,7 @@ from .common import (
     add_devices_option,
     check_model_folder,
     count,
+    device_options,
     import_compiler,
     load_model,
     unique,
@@ -327,16 +328,16 @@ def _choice(options: argparse.Namespace) -> dict[str, Any]:
 def _load(options: argparse.Namespace, settings: dict[str, Any]) -> Any:
     """Returns the compiled model."""
     chosen: dict[str, Any] = {}
+    placement = device_options(options)
     if options.bundle is not None:
         with Progress(f"reading {options.bundle}"):
             from ..models import load_compiled
 
-            model: Any = load_compiled(options.folder, options.bundle, devices=options.devices)
+            model: Any = load_compiled(options.folder, options.bundle, **placement)
     else:
         _refuse_encoder(options.folder)
         model, chosen = load_model(options.folder, settings)
-        if options.devices is not None:
-            chosen["devices"] = options.devices
+        chosen |= placement
     if not hasattr(model, "generate"):
         raise _encoder_error(options.folder)
     if options.bundle is None:

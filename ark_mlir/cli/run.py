@@ -15,6 +15,7 @@ from .common import (
     add_devices_option,
     bind_parameters,
     count,
+    device_options,
     load_bundle,
     name_value,
     read_array,
@@ -93,7 +94,7 @@ def run(options: argparse.Namespace) -> int:
     """Runs the command."""
     import numpy as np
 
-    with load_bundle(options.bundle, devices=options.devices) as executable:
+    with load_bundle(options.bundle, **device_options(options)) as executable:
         outputs = unique(options.outputs, "--output")
         known = [buffer.name for buffer in executable.outputs]
         if unknown := [name for name in outputs if name not in known]:

@@ -17,6 +17,7 @@ from .common import (
     add_devices_option,
     check_model_folder,
     count,
+    device_options,
     load_model,
     port,
     unique,
@@ -98,18 +99,18 @@ def run(options: argparse.Namespace) -> int:
 def _load(options: argparse.Namespace) -> Any:
     """Returns the compiled model."""
     settings = unique(options.settings, "--set")
+    placement = device_options(options)
     if options.bundle is not None:
         from ..models import load_compiled
 
         with Progress(f"reading {options.bundle}"):
-            return load_compiled(options.folder, options.bundle, devices=options.devices)
+            return load_compiled(options.folder, options.bundle, **placement)
     from ..models.config import read_config
 
     # Encoders have no option for sampling. Decoders sample unless a request has temperature 0.
     kind = read_config(options.folder).word("model_type")
     model, chosen = load_model(options.folder, _with_sampling(kind, settings))
-    if options.devices is not None:
-        chosen["devices"] = options.devices
+    chosen |= placement
     model.compile(options.target, **chosen)
     return model
 

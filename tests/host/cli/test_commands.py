@@ -16,6 +16,7 @@ import pytest
 
 from ark_mlir.bundle import Bundle, read_bundle, write_bundle
 from ark_mlir.bundle.store import BundleStore
+from ark_mlir.errors import InvalidUsageError
 from ark_mlir.testing.toy import ToyProgram, add_program, compile_kernel, run
 
 Ark = Callable[..., Any]
@@ -269,7 +270,7 @@ def fake_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Any]:
 
     module: Any = types.ModuleType("ark_mlir.models")
     module.load = Model
-    module.load_compiled = lambda folder, bundle, devices: Model(folder, bundle=bundle)
+    module.load_compiled = lambda folder, bundle, **devices: Model(folder, bundle=bundle, **devices)
     monkeypatch.setitem(sys.modules, "ark_mlir.models", module)
     (tmp_path / "model").mkdir()
     (tmp_path / "model/config.json").write_text("{}")
@@ -515,6 +516,45 @@ def test_generate_on_several_ranks(ark: Ark, fake_model: list[Any]) -> None:
     assert result.status == 0, result.err
     assert fake_model[0].options == {"tensor_parallel": 2}
     assert (fake_model[0].target, fake_model[0].chosen) == ("cuda:sm_90a", {"devices": (3, 1)})
+
+
+def test_generate_with_a_launch_for_each_rank(ark: Ark, fake_model: list[Any]) -> None:
+    given = {"devices": (0, 0), "concurrent": True}
+    generate = ("generate", "model", "--prompt-ids", "1", "--devices", "0,0", "--concurrent")
+    result = ark(*generate, "--tensor-parallel", 2, "--target", "cuda:sm_90a")
+    assert result.status == 0, result.err
+    assert fake_model[0].chosen == given
+
+    assert ark(*generate, "--bundle", "m.arkbin").status == 0
+    assert fake_model[1].options == {"bundle": "m.arkbin", **given}
+
+
+@pytest.mark.parametrize("given", [{}, {"devices": (0, 0), "concurrent": True}], ids=str)
+def test_run_hands_devices_to_load(
+    ark: Ark, given: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    seen: list[dict[str, Any]] = []
+
+    def load(path: str, **options: Any) -> None:
+        seen.append(options)
+        raise InvalidUsageError("stops here")
+
+    monkeypatch.setattr("ark_mlir.runtime.load", load)
+    (tmp_path / "m.arkbin").write_bytes(b"")
+    arguments = ("--devices", "0,0", "--concurrent") if given else ()
+    assert "stops here" in ark("run", "m.arkbin", *arguments).err
+    assert seen == [{"devices": None, "concurrent": False} | given]
+
+
+def test_a_gpu_that_is_named_twice(ark: Ark, fake_model: list[Any]) -> None:
+    generate = ("generate", "model", "--prompt-ids", "1")
+    result = ark(*generate, "--devices", "0,0")
+    assert result.status == 1
+    assert "--devices 0,0: a GPU is named twice; --concurrent runs" in result.err
+    result = ark(*generate, "--concurrent")
+    assert result.status == 1
+    assert "--concurrent needs --devices" in result.err
+    assert not fake_model
 
 
 def test_the_number_of_ranks_is_given_once(ark: Ark, fake_model: list[Any]) -> None:

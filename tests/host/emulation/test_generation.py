@@ -43,7 +43,9 @@ def test_machines_that_cannot_run_all_ranks(folder: Path, library: Path, tmp_pat
         assert unlinked.value.notes == (remedy,)
 
 
+@pytest.mark.parametrize("placement", ["--devices 1,0", "--devices 0,0 --concurrent"])
 def test_ark_generate(
+    placement: str,
     folder: Path,
     expected: list[int],
     library: Path,
@@ -55,7 +57,7 @@ def test_ark_generate(
     with emulated_gpus(library, tmp_path, 2) as (cuda, target):
         status = main([
             "generate", str(folder), "--prompt-ids", prompt, "--max-new-tokens", "4",
-            "--tensor-parallel", "2", "--devices", "1,0", "--target", target.mlir,
+            "--tensor-parallel", "2", *placement.split(), "--target", target.mlir,
             *(word for each in settings for word in ("--set", each)),
         ])  # fmt: skip
         assert cuda.failure == ""
