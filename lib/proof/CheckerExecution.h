@@ -39,9 +39,7 @@ public:
   /// that have happened for certain. The entry of the clock's own lane counts
   /// only what other lanes know. Items of one lane are ordered by their
   /// positions instead.
-  ArrayRef<uint32_t> getClock(uint32_t index) const {
-    return clocks[index];
-  }
+  ArrayRef<uint32_t> getClock(uint32_t index) const { return clocks[index]; }
   /// Returns true if an item of a lane has happened for certain, according to a
   /// clock.
   bool knows(uint32_t clock, unsigned lane, unsigned item) const {
