@@ -243,6 +243,8 @@ class Manifest:
             ranks, the names of buffers and tasks begin with the rank: ``rank0/x``.
         packets: bytes of the buffer of task packets. The slot of this buffer follows the slot of
             the last buffer, and the runtime zeroes the buffer together with the semaphores.
+        domains: the NVLink domain of each rank, for which the program has copies by network
+            adapters; empty if all ranks are in one domain.
         intermediates: the values in the arena and in the task packets.
         statistics: figures of the schedule, such as ``predicted_ns``.
         options: options of the compilation that the runtime needs, such as ``trace``.
@@ -267,6 +269,7 @@ class Manifest:
     semaphores: tuple[Semaphore, ...]
     ranks: int = 1
     packets: int = 0
+    domains: tuple[int, ...] = ()
     intermediates: tuple[Value, ...] = ()
     statistics: Mapping[str, int | float] = field(default_factory=dict[str, "int | float"])
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -397,6 +400,7 @@ class Manifest:
             "semaphores": [_members(semaphore) for semaphore in self.semaphores],
             **({"ranks": self.ranks} if self.ranks > 1 else {}),
             **({"packets": self.packets} if self.packets else {}),
+            **({"domains": list(self.domains)} if self.domains else {}),
             "statistics": _sorted(self.statistics),
             "options": _sorted(self.options),
         }

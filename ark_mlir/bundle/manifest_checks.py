@@ -82,7 +82,7 @@ def parse_manifest(source: bytes | Mapping[str, Any], where: str) -> Manifest:
 
 
 def _manifest(node: Node) -> Manifest:
-    node.keys(_REQUIRED, frozenset({"ranks", "packets", "origin", "sections"}))
+    node.keys(_REQUIRED, frozenset({"ranks", "packets", "domains", "origin", "sections"}))
     node["format"].integer(VERSION, VERSION)
     slots = enumerate(node["buffers"].items(), start=1)
     buffers = tuple(_buffer(item, slot) for slot, item in slots)
@@ -94,6 +94,7 @@ def _manifest(node: Node) -> Manifest:
     _check_names(node["buffers"], buffers)
     bodies = node["bodies"].each(_body)
     target = _target(node["target"])
+    ranks = _ranks(node["ranks"], target, buffers) if "ranks" in node else 1
     return Manifest(
         producer=node["producer"].text(),
         program=node["program"].text(),
@@ -105,8 +106,9 @@ def _manifest(node: Node) -> Manifest:
         bodies=bodies,
         intermediates=intermediates,
         semaphores=node["semaphores"].each(_semaphore),
-        ranks=_ranks(node["ranks"], target, buffers) if "ranks" in node else 1,
+        ranks=ranks,
         packets=_packets(node["packets"], target) if "packets" in node else 0,
+        domains=_domains(node["domains"], ranks) if "domains" in node else (),
         statistics=_statistics(node["statistics"]),
         options=_options(node["options"]),
         origin=_origin(node["origin"]) if "origin" in node else None,
@@ -130,6 +132,13 @@ def _packets(node: Node, target: Target) -> int:
     if not backend_info(target.backend).has_task_packets:
         raise node.error(f"a kernel for {target.backend} cannot have packets")
     return node.integer(1, MAX_BYTES)
+
+
+def _domains(node: Node, ranks: int) -> tuple[int, ...]:
+    domains = node.each(lambda item: item.integer(0, INT32_MAX))
+    if len(domains) != ranks:
+        raise node.error(f"{len(domains)} domains for {ranks} ranks")
+    return domains
 
 
 def _entry(node: Node) -> str:

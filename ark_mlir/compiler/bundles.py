@@ -15,7 +15,7 @@ from ..mlir.diagnostics import to_error
 from ..progress import Progress
 from ..targets import Backend, Code, Target, backend_of
 from .cache import find_slot
-from .lowering import choose_target, lower, shares_device
+from .lowering import choose_target, lower, set_domains, shares_device
 from .options import CompileOptions
 from .packaging import take_kernel
 from .source import count_ranks
@@ -64,6 +64,7 @@ def compile_bundle(
         raise UnsupportedError(
             f"programs of several ranks can be compiled for {' and '.join(able)}, not for {machine}"
         )
+    set_domains(module, options)
     slot = find_slot(module, machine, backend, options)
     bundle = None if slot is None else slot.load()
     if bundle is None:

@@ -30,7 +30,7 @@ from .stages import (
 from .tasks import has_schedule
 from .tiles import assign_tiles
 
-__all__ = ["choose_target", "lower", "shares_device"]
+__all__ = ["choose_target", "lower", "set_domains", "shares_device"]
 
 _LOG = logging.getLogger("ark.compiler")
 
@@ -67,6 +67,30 @@ def choose_target(
         except ir.MLIRError as error:
             raise to_error(InvalidUsageError, error) from None
     return machine
+
+
+def set_domains(module: ir.Operation, options: CompileOptions) -> None:
+    """Sets the NVLink domains of the ranks in a module.
+
+    Raises InvalidUsageError if the number of domains differs from the number of ranks, or the
+    module has passed the stage ``graph``, which makes the copies between domains.
+    """
+    if options.domains is None:
+        return
+    ranks = count_ranks(module)
+    if len(options.domains) != ranks:
+        raise InvalidUsageError(
+            f"domains={list(options.domains)} has {len(options.domains)} numbers, and the program "
+            f"has {ranks} rank{'s' if ranks > 1 else ''}: give a number for each rank"
+        )
+    if (reached := reached_stage(module)) is not None:
+        raise InvalidUsageError(
+            f"domains: the module is at the stage {reached!r}, and the stage 'graph' needs them",
+            location=describe(module.location),
+        )
+    with module.context:
+        numbers = ", ".join(map(str, options.domains))
+        module.attributes["ark.domains"] = ir.Attribute.parse(f"array<i64: {numbers}>")
 
 
 def shares_device(module: ir.Operation, machine: Target, devices: Sequence[int] | None) -> bool:

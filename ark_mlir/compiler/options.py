@@ -38,6 +38,7 @@ class CompileKeywords(TypedDict, total=False):
     cache: bool | Path | None
     devices: Sequence[int] | None
     concurrent: bool
+    domains: Sequence[int] | None
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,9 @@ class CompileOptions:
         concurrent: cuda only: `devices` may name a GPU for several ranks, as ``[0, 0]``. Each of
             these ranks has an equal part of the SMs and a launch of its own, and the launches run
             at once. Without `concurrent`, a GPU that is named twice is an error.
+        domains: several ranks only: the NVLink domain of each rank, such as ``[0, 0, 1, 1]``. GPUs
+            of one domain store to each other's memory. Between domains, network adapters copy,
+            unless the GPUs can store to each other's memory after all. None means one domain.
 
     Raises:
         InvalidUsageError: a value has the wrong type or is out of range.
@@ -110,6 +114,7 @@ class CompileOptions:
     cache: bool | Path | None = field(default=None, metadata={"changes_bundle": False})
     devices: Sequence[int] | None = field(default=None, metadata={"changes_bundle": False})
     concurrent: bool = field(default=False, metadata={"changes_bundle": False})
+    domains: Sequence[int] | None = None
 
     def __post_init__(self) -> None:
         for name in ("packets", "trace", "verify", "keep_mlir", "line_info", "concurrent"):
@@ -136,6 +141,7 @@ class CompileOptions:
                 self, "devices", check_devices(self.devices, concurrent=self.concurrent)
             )
         object.__setattr__(self, "tile", _tiles(self.tile))
+        object.__setattr__(self, "domains", _domains(self.domains))
         object.__setattr__(self, "memory", _bytes(self.memory))
 
     @property
@@ -176,6 +182,18 @@ def _bytes(memory: object) -> int | None:
     if isinstance(count, bool) or not isinstance(count, int) or not 0 < count < 2**63:
         raise _invalid("memory", memory, 'a positive number of bytes, or a text such as "8GiB"')
     return count
+
+
+def _domains(domains: object) -> tuple[int, ...] | None:
+    """Returns the option `domains`; None if all ranks have one domain."""
+    if domains is None:
+        return None
+    is_list = isinstance(domains, Sequence) and not isinstance(domains, str | bytes)
+    values = list(cast("Sequence[object]", domains)) if is_list else []
+    numbers = tuple(value for value in values if type(value) is int and 0 <= value < 2**31)
+    if not numbers or len(numbers) != len(values):
+        raise _invalid("domains", domains, "a number for each rank, such as [0, 0, 1, 1]")
+    return numbers if len(set(numbers)) > 1 else None
 
 
 def _tiles(tile: object) -> dict[str, tuple[int, ...]]:

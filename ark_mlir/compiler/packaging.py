@@ -104,6 +104,7 @@ def take_kernel(
             for name in ("ranks", "packets")
             if name in kernel.attributes
         },
+        **_domains(module),
         "statistics": _dictionary(kernel.attributes["statistics"]),
         "options": _options(options, shares_device),
     }
@@ -114,6 +115,14 @@ def take_kernel(
     sections["constants"] = bytes(constants)
     kernel.erase()
     return Parts(manifest, sections, target)
+
+
+def _domains(module: ir.Operation) -> dict[str, Any]:
+    """Returns the entry ``domains`` of the manifest; none if all ranks are in one domain."""
+    if "ark.domains" not in module.attributes:
+        return {}
+    domains = _plain(module.attributes["ark.domains"])
+    return {"domains": domains} if len(set(domains)) > 1 else {}
 
 
 def _check_limits(kernel: ir.Operation) -> None:

@@ -11,7 +11,7 @@ from typing_extensions import Unpack
 from ..bundle import Bundle
 from ..progress import Progress
 from ..targets import Code, Target, backend_of
-from .lowering import choose_target, lower, shares_device
+from .lowering import choose_target, lower, set_domains, shares_device
 from .options import CompileKeywords, CompileOptions
 from .packaging import take_kernel
 from .source import load_module
@@ -48,6 +48,7 @@ def compile_schedule(
     chosen = replace(CompileOptions.make(options, overrides), line_info=False)
     module = load_module(source)
     machine = choose_target(module, target, chosen.devices)
+    set_domains(module, chosen)
     backend = backend_of(machine.backend)
     # Lowering joins the programs of the ranks.
     shared = shares_device(module, machine, chosen.devices)

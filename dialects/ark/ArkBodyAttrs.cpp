@@ -43,13 +43,13 @@ static bool isHint(StringRef name) {
 bool mlir::ark::isBodyAttr(StringRef name) {
   return name == kOutlinedBodyAttr || name == kWorkItemVctasAttr ||
          name == kCtaCollectiveAttr || name == kTensorMapsAttr ||
-         name == kLineTableAttr || isHint(name);
+         name == kLineTableAttr || name == kNetworkCopyAttr || isHint(name);
 }
 
 LogicalResult mlir::ark::verifyBodyAttr(Operation *op,
                                         NamedAttribute attribute) {
   StringRef name = attribute.getName();
-  if (isHint(name)) {
+  if (isHint(name) || name == kNetworkCopyAttr) {
     if (isa<UnitAttr>(attribute.getValue()))
       return success();
     return op->emitOpError("attribute '") << name << "' must be a unit";

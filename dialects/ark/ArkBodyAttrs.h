@@ -34,6 +34,10 @@ inline constexpr llvm::StringLiteral kWorkItemVctasAttr = "ark.work_item_vctas";
 /// On a `gpu.module`: the table of debug locations.
 inline constexpr llvm::StringLiteral kLineTableAttr = "ark.line_table";
 
+/// On a body, a unit attribute: if the out is in memory of another domain, a
+/// network adapter copies the input to it instead.
+inline constexpr llvm::StringLiteral kNetworkCopyAttr = "ark.network_copy";
+
 /// Hints, which are unit attributes. On a loop over threads: the loop needs
 /// most registers of a thread, or all of them.
 inline constexpr llvm::StringLiteral kHighRegisterPressureAttr =

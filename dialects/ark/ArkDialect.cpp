@@ -59,6 +59,15 @@ LogicalResult ArkDialect::verifyOperationAttribute(Operation *op,
              << name << "' must be bytes, on an ark.program";
     return success();
   }
+  if (name == kDomainsAttr) {
+    auto domains = dyn_cast<DenseI64ArrayAttr>(attribute.getValue());
+    auto isNegative = [](int64_t domain) { return domain < 0; };
+    if (!isa<ModuleOp>(op) || !domains ||
+        llvm::any_of(domains.asArrayRef(), isNegative))
+      return op->emitOpError("attribute '")
+             << name << "' must be an array of numbers of domains, on a module";
+    return success();
+  }
   if (name == kMeasuredNsAttr)
     return verifyMeasuredNs(op, attribute);
   if (name == kGrowingAttr)

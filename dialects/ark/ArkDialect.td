@@ -44,8 +44,13 @@ def Ark_Dialect : Dialect {
     static constexpr llvm::StringLiteral kLargestLiveSetAttr = "ark.largest_live_set";
     /// On a program: bytes that the arena of each rank may have.
     static constexpr llvm::StringLiteral kMemoryLimitAttr = "ark.memory_limit";
+    /// On a module: the NVLink domain of each rank of the program. GPUs of one domain
+    /// store to each other's memory; between domains, network adapters copy.
+    static constexpr llvm::StringLiteral kDomainsAttr = "ark.domains";
     /// Entry of a plan: the rank on whose SMs a group or task runs.
     static constexpr llvm::StringLiteral kRankKey = "rank";
+    /// Entry of a plan: the rank of another domain to which a network adapter copies.
+    static constexpr llvm::StringLiteral kNetworkKey = "network";
 
   private:
     void registerAttributes();

@@ -1,6 +1,7 @@
 //===- CostModel.cpp - Cost of vCTAs and hand-offs ------------------------===//
 
 #include "lib/analysis/CostModel.h"
+#include "dialects/ark/ArkDomains.h"
 #include "dialects/ark/ArkKnownTargets.h"
 #include "dialects/ark/ArkMeasurements.h"
 #include "lib/analysis/BodyCost.h"
@@ -210,6 +211,10 @@ void CostModel::addTask(TaskOp task, OperandShares &shares) {
       cost.weightBytes += total;
   }
 
+  if (getNetworkPeer(task)) {
+    time.uniform = predictNetworkNs(cost.bytesWritten);
+    return;
+  }
   double flops = countBodyFlops(task);
   cost.remoteBytes = countRemoteBytes(task);
   double remote = double(cost.remoteBytes) / std::max<int64_t>(time.count, 1);

@@ -20,6 +20,10 @@ double predictExchangeNs(LinksAttr links, double bytes, int64_t messages);
 /// GPUs, while the other SMs store as many bytes.
 double predictRemoteStoreNs(LinksAttr links, double bytes, int64_t sms);
 
+/// Predicts the time in which a network adapter copies `bytes` to a GPU of
+/// another NVLink domain.
+double predictNetworkNs(double bytes);
+
 } // namespace mlir::ark
 
 #endif // ARK_LIB_ANALYSIS_EXCHANGECOST_H

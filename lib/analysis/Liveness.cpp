@@ -2,6 +2,7 @@
 
 #include "lib/analysis/Liveness.h"
 
+#include "dialects/ark/ArkDomains.h"
 #include "dialects/ark/ArkRegions.h"
 #include "lib/analysis/Packets.h"
 #include "lib/support/BufferView.h"
@@ -107,8 +108,9 @@ FailureOr<Liveness> Liveness::compute(ProgramOp program) {
         touching.push_back(access.task);
       if (access.task == touching.front() && !access.isWrite)
         intermediate.writtenFirst = false;
-      intermediate.isExclusive |=
-          access.isWrite && putsPackets(tasks[access.task]);
+      TaskOp task = tasks[access.task];
+      intermediate.isExclusive |= (access.isWrite && putsPackets(task)) ||
+                                  getNetworkPeer(task).has_value();
       common &= liveness.predecessors[access.task];
     }
     liveness.intermediates.push_back(std::move(intermediate));

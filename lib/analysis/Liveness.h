@@ -19,9 +19,11 @@ struct Intermediate {
   /// True if the first task that touches the buffer, in program order, has it
   /// among its outs only.
   bool writtenFirst = false;
-  /// True for packets. A reader must not confuse the words of the last
-  /// iteration with words of the current iteration, so no other buffer may
-  /// share these bytes.
+  /// True if no other buffer may share these bytes. This is the case for
+  /// packets, since a reader must not confuse the words of the last iteration
+  /// with words of the current iteration. It is also the case for the source
+  /// and the destination of a copy by a network adapter: the sender does not
+  /// learn within the iteration when the adapter has read the source.
   bool isExclusive = false;
 };
 

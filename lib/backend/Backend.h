@@ -27,6 +27,11 @@ struct LoweringOptions {
   int64_t vectorElements = 0;
 };
 
+/// The connections between the GPUs of the ranks of a program: there is one
+/// rank, peers store to each other's memory, or some ranks are in different
+/// domains, between which network adapters copy.
+enum class RankLinks { None, Peers, Network };
+
 /// Code generation for a family of machines.
 class Backend {
 public:
@@ -56,9 +61,8 @@ public:
   // Kernel
   //===--------------------------------------------------------------------===//
 
-  /// Returns the texts of the kernel, for programs of several ranks if
-  /// `hasRanks` is true.
-  virtual SmallVector<KernelText> getKernelTexts(bool hasRanks) const = 0;
+  /// Returns the texts of the kernel.
+  virtual SmallVector<KernelText> getKernelTexts(RankLinks links) const = 0;
 
   /// Builds bodies of functions that kernel texts only declare.
   virtual void buildKernelFunctions(SymbolTable &symbols) const {}

@@ -2,6 +2,7 @@
 
 #include "lib/proof/ScheduleChecker.h"
 #include "lib/proof/CheckerExecution.h"
+#include "lib/proof/CheckerNetwork.h"
 #include "lib/proof/CheckerPackets.h"
 #include "lib/proof/CheckerRaces.h"
 #include "lib/proof/CheckerRanks.h"
@@ -55,7 +56,8 @@ FailureOr<ScheduleProof> mlir::ark::checkSchedule(ScheduleOp schedule) {
   // All lanes must end first: otherwise there are no clocks to compare.
   if (failed(execution.run()) || failed(checkFinalBarrier(lanes)) ||
       failed(checkPackets(schedule, program, lanes)) ||
-      failed(checkRanks(schedule, program, lanes, items)))
+      failed(checkRanks(schedule, program, lanes, items)) ||
+      failed(checkNetwork(schedule, program, lanes, items, execution)))
     return failure();
   return checkRaces(program, lanes, items, execution);
 }

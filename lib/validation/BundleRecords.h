@@ -73,6 +73,8 @@ struct Manifest {
   std::string program;
   std::string backend = kCpuBackend.str();
   int64_t sms = 0, warps = 0, arena = 0, packets = 0, ranks = 1;
+  /// The NVLink domain of each rank; empty if all ranks are in one domain.
+  std::vector<int64_t> domains;
   std::vector<BufferRecord> buffers;
   std::vector<BodyRecord> bodies;
   std::vector<TaskRecord> tasks;

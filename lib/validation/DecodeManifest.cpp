@@ -411,6 +411,12 @@ FailureOr<Manifest> Decoder::decode(const json::Value &value) {
     manifest.ranks = integer(from, "ranks", "root", 2, manifest.sms);
   if (manifest.sms % manifest.ranks)
     fail("ranks", "do not share the SMs equally");
+  if (from.get("domains")) {
+    for (const json::Value &domain : array(from, "domains", "root"))
+      manifest.domains.push_back(integer(&domain, "domains", 0, kMaxBytes));
+    if (static_cast<int64_t>(manifest.domains.size()) != manifest.ranks)
+      fail("domains", "expected one domain for every rank");
+  }
   manifest.buffers = each(from, "buffers", "", &Decoder::buffer);
   manifest.bodies = each(from, "bodies", "", &Decoder::body);
   manifest.semaphores = each(from, "semaphores", "", &Decoder::semaphore);

@@ -233,6 +233,9 @@ void Lifter::addSchedule() {
 
 OwningOpRef<ModuleOp> Lifter::lift() {
   OwningOpRef<ModuleOp> module = ModuleOp::create(loc);
+  if (!manifest.domains.empty())
+    (*module)->setAttr(ArkDialect::kDomainsAttr,
+                       builder.getDenseI64ArrayAttr(manifest.domains));
   builder.setInsertionPointToStart(module->getBody());
   ProgramOp program = addProgram();
   builder.setInsertionPointToStart(&program.getBody().front());

@@ -1,7 +1,9 @@
 //===- BuildKernel.cpp - Build the persistent kernel's functions ----------===//
 
-#include "dialects/ark/ArkOps.h"
+#include "dialects/ark/ArkBodyAttrs.h"
+#include "dialects/ark/ArkDomains.h"
 #include "lib/backend/Backend.h"
+#include "lib/support/BufferView.h"
 #include "passes/kernel/KernelAbi.h"
 #include "passes/kernel/KernelTextLinker.h"
 #include "passes/kernel/Passes.h"
@@ -31,6 +33,10 @@ using namespace mlir::ark;
 /// of backends that have special instructions for global memory.
 static constexpr llvm::StringLiteral kMarkGlobal = "ark_mark_global";
 
+/// Function that starts a copy by a network adapter if its destination is in
+/// another domain. Defined only by texts for several domains.
+static constexpr llvm::StringLiteral kCopyToDomain = "ark_copy_to_domain";
+
 static void buildTraced(func::FuncOp function, bool trace) {
   OpBuilder builder = OpBuilder::atBlockBegin(function.addEntryBlock());
   Location loc = function.getLoc();
@@ -51,6 +57,7 @@ public:
       : run(run), mark(symbols.lookup<func::FuncOp>(kMarkGlobal)),
         readTask(symbols.lookup<func::FuncOp>(abi::kTaskFunction)),
         findOperand(symbols.lookup<func::FuncOp>(abi::kOperandFunction)),
+        copyToDomain(symbols.lookup<func::FuncOp>(kCopyToDomain)),
         loc(run.getLoc()), builder(run.getContext()),
         converter(run.getContext()),
         pointer(LLVM::LLVMPointerType::get(run.getContext())) {}
@@ -62,6 +69,7 @@ private:
   Value makeMemRef(MemRefType type, Value address);
   Value loadStatus();
   Value loadOperand(int64_t index);
+  void buildNetworkCopy(func::FuncOp body, Block *end);
   void buildCase(func::FuncOp body, Block *end);
 
   func::FuncOp run;
@@ -69,6 +77,8 @@ private:
   /// none.
   func::FuncOp mark;
   func::FuncOp readTask, findOperand;
+  /// Null if the texts have no such function.
+  func::FuncOp copyToDomain;
   Location loc;
   OpBuilder builder;
   LLVMTypeConverter converter;
@@ -115,7 +125,27 @@ Value DispatchBuilder::loadOperand(int64_t index) {
       .getResult(0);
 }
 
+/// Leaves the case if a network adapter copies. The rest of the case is for a
+/// destination that the SM can write.
+void DispatchBuilder::buildNetworkCopy(func::FuncOp body, Block *end) {
+  auto type = cast<MemRefType>(body.getArgumentTypes()[abi::kBodyOperands + 1]);
+  Value bytes =
+      arith::ConstantIntOp::create(builder, loc, getBufferBytes(type), 64);
+  Value copies =
+      func::CallOp::create(
+          builder, loc, copyToDomain,
+          ValueRange{run.getArgument(0), loadOperand(0), loadOperand(1), bytes})
+          .getResult(0);
+  Block *rest = builder.createBlock(end);
+  builder.setInsertionPointAfterValue(copies);
+  cf::CondBranchOp::create(builder, loc, copies, end, rest);
+  builder.setInsertionPointToStart(rest);
+}
+
 void DispatchBuilder::buildCase(func::FuncOp body, Block *end) {
+  if (copyToDomain && body->hasAttr(kNetworkCopyAttr))
+    buildNetworkCopy(body, end);
+  body->removeAttr(kNetworkCopyAttr);
   SmallVector<Value> arguments = {
       toIndex(run.getArgument(2)), toIndex(run.getArgument(3)),
       toIndex(run.getArgument(1)),
@@ -185,6 +215,12 @@ static bool canBeCalled(func::FuncOp function) {
          llvm::all_of(types.drop_front(abi::kBodyStatus), isBuffer);
 }
 
+static RankLinks getLinks(KernelOp kernel) {
+  if (!kernel.getRanks())
+    return RankLinks::None;
+  return Domains(kernel).areSeveral() ? RankLinks::Network : RankLinks::Peers;
+}
+
 namespace {
 struct BuildKernelPass : ark::impl::BuildKernelPassBase<BuildKernelPass> {
   using BuildKernelPassBase::BuildKernelPassBase;
@@ -205,9 +241,9 @@ struct BuildKernelPass : ark::impl::BuildKernelPassBase<BuildKernelPass> {
     FailureOr<const Backend *> backend = findBackend(module);
     if (failed(backend))
       return signalPassFailure();
-    bool hasRanks = kernel.getRanks().has_value();
-    KernelTextLinker linker(module, hasRanks);
-    for (KernelText text : (*backend)->getKernelTexts(hasRanks))
+    RankLinks links = getLinks(kernel);
+    KernelTextLinker linker(module, links != RankLinks::None);
+    for (KernelText text : (*backend)->getKernelTexts(links))
       if (failed(linker.add(text)))
         return signalPassFailure();
 

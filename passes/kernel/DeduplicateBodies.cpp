@@ -34,6 +34,7 @@ static llvm::hash_code hashBody(func::FuncOp function) {
 static bool areEqual(func::FuncOp a, func::FuncOp b) {
   return a.getFunctionType() == b.getFunctionType() &&
          a.getArgAttrsAttr() == b.getArgAttrsAttr() &&
+         a->hasAttr(kNetworkCopyAttr) == b->hasAttr(kNetworkCopyAttr) &&
          OperationEquivalence::isRegionEquivalentTo(
              &a.getBody(), &b.getBody(), OperationEquivalence::IgnoreLocations);
 }

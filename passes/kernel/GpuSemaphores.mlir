@@ -7,7 +7,7 @@ func.func private @ark_idle()
 
 // Adds an arrival to a counter, and reads the arrivals of a counter. The texts LocalRanks.mlir and
 // CudaPeerRanks.mlir define both functions, with the scopes that the ranks of a program need.
-func.func private @ark_add_arrival(%counter: !llvm.ptr, %semaphore: i64)
+func.func private @ark_add_arrival(%context: !llvm.ptr, %counter: !llvm.ptr, %semaphore: i64)
 func.func private @ark_load_arrivals(%counter: !llvm.ptr) -> i64
 
 // Primitives of the backend, some of which the dispatch loop needs as well.
@@ -41,7 +41,7 @@ func.func private @ark_signal(%context: !llvm.ptr, %semaphore: i64) {
 
 ^add:
   %counter = func.call @ark_counter(%context, %semaphore) : (!llvm.ptr, i64) -> !llvm.ptr
-  func.call @ark_add_arrival(%counter, %semaphore) : (!llvm.ptr, i64) -> ()
+  func.call @ark_add_arrival(%context, %counter, %semaphore) : (!llvm.ptr, !llvm.ptr, i64) -> ()
   cf.br ^finish
 
 ^finish:

@@ -10,7 +10,7 @@ func.func private @ark_lane_number(%context: !llvm.ptr, %lane: i64) -> i64 {
   return %lane : i64
 }
 
-func.func private @ark_add_arrival(%counter: !llvm.ptr, %semaphore: i64) {
+func.func private @ark_add_arrival(%context: !llvm.ptr, %counter: !llvm.ptr, %semaphore: i64) {
   func.call @ark_add_release(%counter) : (!llvm.ptr) -> ()
   return
 }

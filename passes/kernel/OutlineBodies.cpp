@@ -1,6 +1,7 @@
 //===- OutlineBodies.cpp - Outline task bodies into functions -------------===//
 
 #include "dialects/ark/ArkBodyAttrs.h"
+#include "dialects/ark/ArkDomains.h"
 #include "dialects/ark/ArkOps.h"
 #include "lib/analysis/CostModel.h"
 #include "lib/analysis/Packets.h"
@@ -136,6 +137,8 @@ func::FuncOp Outliner::createFunction() {
     function->setAttr(kWorkItemVctasAttr,
                       builder.getI64IntegerAttr(llvm::divideCeil(
                           task.getNumVCTAs(), target.getSms())));
+  if (getNetworkPeer(task))
+    function->setAttr(kNetworkCopyAttr, builder.getUnitAttr());
   function.addEntryBlock();
   return function;
 }

@@ -8,6 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/ark/ArkDomains.h"
 #include "lib/support/PlanRank.h"
 #include "passes/scheduling/Scheduler.h"
 
@@ -35,6 +36,8 @@ static bool readsOtherRank(const Dependences &dependences, unsigned task) {
 /// Returns true if a task moves many bytes from or to another rank, and its
 /// arithmetic takes less time than the store of its results.
 static bool isLargeExchange(const SchedulerInput &input, unsigned task) {
+  if (getNetworkPeer(TaskOp(input.dependences.getTask(task))))
+    return false;
   const TaskCost &cost = input.costs.getTask(task);
   if (cost.bytesRead + cost.bytesWritten < kLargeBytes ||
       (cost.remoteBytes == 0 && !readsOtherRank(input.dependences, task)))
@@ -44,12 +47,10 @@ static bool isLargeExchange(const SchedulerInput &input, unsigned task) {
          cost.bytesWritten / double(input.target.getBandwidth());
 }
 
-/// Returns the SMs of the rank of a task.
+/// Returns the SMs that tasks of the same rank without a pin may use.
 static Interval getSmsOfRank(const SchedulerInput &input, unsigned task) {
-  ProgramOp program = input.program;
-  int64_t sms = input.target.getSms() / program.getNumRanks();
   int64_t rank = getRank(TaskOp(input.dependences.getTask(task)));
-  return {rank * sms, (rank + 1) * sms};
+  return input.placement.smsOfRank[rank];
 }
 
 bool ark::hasPinnedExchange(const SchedulerInput &input) {
@@ -87,13 +88,10 @@ static SmallVector<Interval> getReservedSms(const SchedulerInput &input,
     ofRank->first = std::min(ofRank->first, pin.sms.first);
     ofRank->second = std::max(ofRank->second, pin.sms.second);
   }
-  int64_t smsOfRank = input.target.getSms() / program.getNumRanks();
   SmallVector<Interval> reserved;
-  for (auto [rank, ofRank] : llvm::enumerate(pinned)) {
-    int64_t first = rank * smsOfRank;
-    reserved.push_back(
-        ofRank.value_or(Interval(first, first + std::min(sms, smsOfRank))));
-  }
+  for (auto [ofRank, all] : llvm::zip(pinned, input.placement.smsOfRank))
+    reserved.push_back(ofRank.value_or(
+        Interval(all.first, std::min(all.first + sms, all.second))));
   return reserved;
 }
 

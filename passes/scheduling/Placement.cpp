@@ -1,8 +1,12 @@
 //===- Placement.cpp - Resources on which tasks may run -------------------===//
 
+#include "dialects/ark/ArkDomains.h"
+#include "lib/support/PlanRank.h"
 #include "passes/scheduling/Scheduler.h"
 
 #include "llvm/ADT/STLExtras.h"
+
+#include <set>
 
 using namespace mlir;
 using namespace mlir::ark;
@@ -113,32 +117,97 @@ findSMLane(TaskOp task, Interval warps, std::optional<Interval> sharedMemory,
   return smLanes.size() - 1;
 }
 
-/// Returns the SMs of the task's rank. A task without rank may use all SMs.
-static FailureOr<Interval> getRankSMs(TaskOp task, int64_t sms, int64_t ranks) {
-  Attribute value =
-      task.getPlan() ? task.getPlan()->get(ArkDialect::kRankKey) : Attribute();
+/// Returns the rank of a task; 0 without a rank.
+static FailureOr<int64_t> readRank(TaskOp task, int64_t ranks) {
+  Attribute value = getRankAttr(task);
   if (!value)
-    return Interval(0, sms);
+    return 0;
   auto rank = dyn_cast<IntegerAttr>(value);
   if (!rank || rank.getInt() < 0 || rank.getInt() >= ranks)
     return task.emitOpError("plan names rank ")
            << value << ", but the program has " << ranks << " ranks";
-  int64_t share = sms / ranks;
-  return Interval(rank.getInt() * share, (rank.getInt() + 1) * share);
+  return rank.getInt();
 }
+
+namespace {
+/// The SMs of each rank. The last SMs of a rank start copies by network
+/// adapters, one SM for each rank to which the rank copies. A lane that copies
+/// signals the receiver only, so computation needs other lanes.
+class RankSMs {
+public:
+  RankSMs(ArrayRef<TaskOp> tasks, int64_t sms, int64_t ranks)
+      : sms(sms), share(sms / ranks), peers(ranks) {
+    for (TaskOp task : tasks)
+      if (std::optional<int64_t> peer = getNetworkPeer(task))
+        // A later check reports ranks beyond the last one.
+        if (int64_t rank = ark::getRank(task); rank >= 0 && rank < ranks)
+          peers[rank].insert(*peer);
+  }
+
+  /// Returns the SMs of a rank that compute.
+  Interval getComputing(int64_t rank) const {
+    int64_t first = rank * share;
+    return {first, first + share - int64_t(peers[rank].size())};
+  }
+  /// Returns the SM of a rank that copies to a peer.
+  Interval getCopying(int64_t rank, int64_t peer) const {
+    auto found = llvm::find(peers[rank], peer);
+    int64_t sm =
+        getComputing(rank).second + std::distance(peers[rank].begin(), found);
+    return {sm, sm + 1};
+  }
+  FailureOr<Interval> get(TaskOp task, std::optional<Interval> pinned) const;
+  FailureOr<SmallVector<Interval>> getAll(ArrayRef<TaskOp> tasks) const;
+
+private:
+  int64_t sms, share;
+  /// For each rank, the ranks of other domains to which it copies.
+  SmallVector<std::set<int64_t>> peers;
+};
+} // namespace
 
 /// Returns the SMs that a task may use. `pinned` counts from the first SM of
 /// its rank.
-static FailureOr<Interval> getSMs(TaskOp task, std::optional<Interval> pinned,
-                                  int64_t sms, int64_t ranks) {
-  FailureOr<Interval> own = getRankSMs(task, sms, ranks);
-  if (failed(own) || !pinned)
+FailureOr<Interval> RankSMs::get(TaskOp task,
+                                 std::optional<Interval> pinned) const {
+  FailureOr<int64_t> rank = readRank(task, peers.size());
+  if (failed(rank))
+    return failure();
+  if (std::optional<int64_t> peer = getNetworkPeer(task))
+    return getCopying(*rank, *peer);
+  // A task without a rank may use all SMs.
+  Interval own = getRankAttr(task) ? getComputing(*rank) : Interval(0, sms);
+  if (!pinned)
     return own;
-  int64_t count = own->second - own->first;
-  if (pinned->second > count)
-    return emitPinError(task, "sms", *pinned)
-           << "and the target has " << count << " SMs";
-  return Interval(own->first + pinned->first, own->first + pinned->second);
+  int64_t count = own.second - own.first;
+  if (pinned->second <= count)
+    return Interval(own.first + pinned->first, own.first + pinned->second);
+  InFlightDiagnostic diagnostic =
+      emitPinError(task, "sms", *pinned)
+      << "and the target has " << (getRankAttr(task) ? share : sms) << " SMs";
+  if (size_t copying = peers[*rank].size())
+    diagnostic << ", of which the last " << copying
+               << " copy to ranks of other domains";
+  return diagnostic;
+}
+
+/// Returns the SMs of each rank that compute. Fails if a rank has none.
+FailureOr<SmallVector<Interval>> RankSMs::getAll(ArrayRef<TaskOp> tasks) const {
+  SmallVector<Interval> all;
+  for (int64_t rank = 0; rank < int64_t(peers.size()); ++rank) {
+    all.push_back(getComputing(rank));
+    if (peers[rank].empty() || all.back().first < all.back().second)
+      continue;
+    TaskOp copy = *llvm::find_if(tasks, [&](TaskOp task) {
+      return getNetworkPeer(task) && ark::getRank(task) == rank;
+    });
+    return copy.emitOpError("is one of the copies of rank ")
+           << rank << " to " << peers[rank].size()
+           << " ranks of other domains. Each of these ranks needs an SM, and "
+              "the rank has "
+           << share << " SMs";
+  }
+  return all;
 }
 
 FailureOr<Placement> Placement::read(ArrayRef<TaskOp> tasks, TargetAttr target,
@@ -146,13 +215,18 @@ FailureOr<Placement> Placement::read(ArrayRef<TaskOp> tasks, TargetAttr target,
   Placement placement;
   SmallVector<TaskOp> owners;
   SmallVector<unsigned> unpinned;
+  RankSMs rankSMs(tasks, target.getSms(), ranks);
+  FailureOr<SmallVector<Interval>> computing = rankSMs.getAll(tasks);
+  if (failed(computing))
+    return failure();
+  placement.smsOfRank = std::move(*computing);
   Interval allWarps = {0, target.getWarps()};
   for (auto [index, task] : llvm::enumerate(tasks)) {
     auto sms = readRange(task, "sms"), warps = readRange(task, "warps"),
          memory = readRange(task, "shared_memory");
     if (failed(sms) || failed(warps) || failed(memory))
       return failure();
-    FailureOr<Interval> range = getSMs(task, *sms, target.getSms(), ranks);
+    FailureOr<Interval> range = rankSMs.get(task, *sms);
     if (failed(range))
       return failure();
     if (*warps && (*warps)->second > allWarps.second)

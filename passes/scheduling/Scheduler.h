@@ -49,6 +49,9 @@ struct Placement {
 
   /// Pins of every task.
   SmallVector<Pin> pins;
+  /// For each rank, the SMs that tasks without a pin may use: all of its SMs,
+  /// except those that start copies by network adapters.
+  SmallVector<Interval> smsOfRank;
 };
 
 /// A work item: vCTAs [begin, end) of a task. The range may be empty.

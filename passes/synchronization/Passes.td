@@ -82,7 +82,15 @@ def VerifySynchronizationPass
     - (sharing_c3) if lanes of several ranks meet at a semaphore, no lane has a signal or a wait of
       this semaphore;
     - (sharing_c4) a vCTA reads its own rank's parts of the arena and the packets;
-    - (sharing_c5) a vCTA accesses no argument of another rank, except constants.
+    - (sharing_c5) a vCTA accesses no argument of another rank, except constants;
+    - (network_c1) a task that writes memory of another domain (`ark.domains`) has one vCTA, which
+      copies a contiguous buffer in its own rank's part of the arena to a contiguous buffer in the
+      arena;
+    - (network_c2) a lane that copies to a rank of another domain runs nothing but copies to this rank;
+    - (network_c3) only lanes of this rank wait for the signals of the lane, and the lane passes no
+      barrier but the last one;
+    - (network_c4) at the end of an iteration, a lane of the receiver knows that a copy has ended;
+    - (network_c5) the copies of a lane write different bytes, since they may arrive in any order.
 
     Errors name the vCTAs, the bytes and the source locations. Changes nothing.
   }];

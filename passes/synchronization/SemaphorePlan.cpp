@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/synchronization/SemaphorePlan.h"
+#include "dialects/ark/ArkDomains.h"
 #include "passes/synchronization/HandoffChoice.h"
 #include "passes/synchronization/HappensBefore.h"
 
@@ -277,8 +278,15 @@ void SemaphorePlanner::findBarriers() {
   double split = input.costs.getHandoffNs(lanes) + input.costs.getSignalNs();
   if (lanes < 2 || input.costs.getBarrierNs() > split)
     return;
+  // The signal of a lane that copies to another domain is for the receiver
+  // only.
+  auto isNetworkCopy = [&](ItemRef item) {
+    TaskOp task = input.dependences.getTask(input.schedule.getItem(item).index);
+    return getNetworkPeer(task).has_value();
+  };
   for (PlannedSemaphore &semaphore : result.semaphores) {
-    if (semaphore.signals.size() != lanes || semaphore.waits.size() != lanes)
+    if (semaphore.signals.size() != lanes || semaphore.waits.size() != lanes ||
+        llvm::any_of(semaphore.signals, isNetworkCopy))
       continue;
     llvm::sort(semaphore.waits);
     semaphore.isBarrier = llvm::all_of(

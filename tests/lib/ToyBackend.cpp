@@ -54,7 +54,7 @@ class ToyBackend : public GpuBackend {
 public:
   StringRef getName() const override { return "toy"; }
 
-  SmallVector<KernelText> getKernelTexts(bool) const override {
+  SmallVector<KernelText> getKernelTexts(RankLinks) const override {
     return {kGpuResident, kGpuKernel, kGpuSemaphores,
             kLocalRanks,  kToyKernel, kKernelTables};
   }

@@ -22,6 +22,15 @@ MOST_RANKS = 256
 BEGUN_WORD = (RANK_COUNTERS - 1) * SEMAPHORE_STRIDE // 8 - MOST_RANKS
 # The counters that programs can use.
 FREE_COUNTERS = BEGUN_WORD * 8 // SEMAPHORE_STRIDE
+# Ranks of other domains: see the kernel text CudaNetwork.mlir. An address has the number of the
+# rank plus one from this bit on. An index of a counter, or a distance to a GPU, is DOMAIN_INDEX or
+# more, and less than DOMAIN_INDEX_END.
+DOMAIN_SHIFT = 48
+DOMAIN_INDEX = -(1 << 31)
+DOMAIN_INDEX_END = DOMAIN_INDEX + MOST_RANKS * RANK_COUNTERS
+# The words of the record of a network: communicator, window, address of the window, and offset of
+# the counters in it.
+NETWORK_WORDS = 4
 # The limit of the wait for the kernels of the other ranks to begin, as a multiple of the limit of a
 # wait.
 BEGIN_LIMIT_FACTOR = 5
@@ -68,6 +77,7 @@ class ArkContext(ctypes.Structure):
         ("doorbell", ctypes.c_void_p),
         ("ranks", ctypes.c_uint64),
         ("begun", ctypes.c_void_p),
+        ("network", ctypes.c_void_p),
     ]
 
 

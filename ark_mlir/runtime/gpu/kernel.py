@@ -32,6 +32,7 @@ class SharedMemory(NamedTuple):
         begun: for each rank, the address of the word on its GPU that records the start of this
             kernel.
         slots: addresses for further slots, in which linked tables have the parts of other ranks.
+        network: the record of a network (`abi.NETWORK_WORDS`), or nothing if there is none.
     """
 
     arena: DeviceBytes
@@ -40,6 +41,7 @@ class SharedMemory(NamedTuple):
     own_packets: DeviceBytes
     begun: tuple[int, ...]
     slots: tuple[int, ...] = ()
+    network: tuple[int, ...] = ()
 
 
 def begun_word(counters: int, rank: int) -> int:
@@ -106,7 +108,16 @@ class GpuKernel:
             words = np.array(shared.begun, np.uint64)
             self._begun = self.memory(words.nbytes)
             self._begun.upload(words)
+            self._network = self._upload_words(shared.network)
         self.trace = self.memory(16 * len(instructions) * manifest.traced, coherent=True)
+
+    def _upload_words(self, words: tuple[int, ...]) -> DeviceMemory | None:
+        """Returns memory with 64-bit words; None for no words."""
+        if not words:
+            return None
+        memory = self.memory(8 * len(words))
+        memory.upload(np.array(words, np.uint64))
+        return memory
 
     def _table(self, name: str) -> memoryview | bytes:
         """The bytes of a table as the kernel reads it."""
@@ -158,6 +169,8 @@ class GpuKernel:
         if self._shared is not None:
             record.slots[record.layout.slot_count - len(self._shared.slots) :] = self._shared.slots
             record.set(ranks=len(self._shared.begun), begun=self._begun.address)
+            if self._network is not None:
+                record.set(network=self._network.address)
         if self.bundle.manifest.packets:
             record.slots[record.layout.bound.stop] = (
                 semaphores.address + self._packets_begin

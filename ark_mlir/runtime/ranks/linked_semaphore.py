@@ -2,32 +2,43 @@
 
 Lanes of a GPU signal its counters with the scope of the GPU, and lanes of other GPUs signal them
 with the scope of the system. PTX guarantees neither that additions of both scopes to one word are
-atomic, nor that a reader of the later addition observes the earlier one. So if lanes of a GPU wait
-for signals of their own GPU and of other GPUs, the semaphore has two counters, and these lanes wait
-for one after the other. All signals of a counter then have one scope.
+atomic, nor that a reader of the later addition observes the earlier one. The additions of a network
+adapter, for ranks of other NVLink domains, are atomic with none of these. So if lanes of a GPU wait
+for signals of several kinds, the semaphore has a counter for each kind, and these lanes wait for
+one after the other. All signals of a counter then have one kind.
 
 A kernel caches the instructions of its lane in shared memory, whose size the compiler computes
-before linking, for one instruction per wait (``getLinkedLength`` in
-`passes/target/tables/CachedTables.cpp`). A semaphore keeps one counter with signals of both scopes
-if a lane has no space for a second wait.
+before linking, for one instruction per wait and counter (``getLinkedLength`` in
+`passes/target/tables/CachedTables.cpp`).
 
 A barrier between ranks has two levels. Lanes arrive at a counter on their own GPU and wait for it.
-The first lane of each GPU then signals a second counter on every other GPU. All lanes wait for the
-second counter, too.
+One lane of each GPU then signals a second counter on every other GPU. All lanes wait for the second
+counter, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from enum import IntEnum
 
 from ...bundle import Opcode
 from ..drivers.abi import RANK_COUNTERS
 
-__all__ = ["Entry", "LinkedSemaphore", "give_second_counters"]
+__all__ = ["Entry", "LinkedSemaphore", "Source", "give_further_counters"]
 
 # An entry of the table of instructions: the opcode and its three operands.
 Entry = tuple[int, int, int, int]
+
+
+class Source(IntEnum):
+    """The GPU of a signal, relative to the GPU of the counter."""
+
+    OWN = 0
+    PEER = 1
+    """Another GPU of the same NVLink domain."""
+    NETWORK = 2
+    """A GPU of another domain."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +50,9 @@ class LinkedSemaphore:
         waiters: the ranks whose lanes wait for it.
         arrivals: the signals of each rank, or the lanes of each rank that pass the barrier.
         is_barrier: True if it is a barrier.
-        remote: the index of the counter of signals from other GPUs; None if they use `number`.
+        remote: the index of the counter of signals from peers; None if they use `number`.
+        network: the index of the counter of signals from other domains; None if they use `number`.
+        domains: the NVLink domain of each rank; empty if all ranks are in one domain.
     """
 
     number: int
@@ -47,58 +60,69 @@ class LinkedSemaphore:
     arrivals: tuple[int, ...]
     is_barrier: bool = False
     remote: int | None = None
+    network: int | None = None
+    domains: tuple[int, ...] = ()
 
-    @property
-    def mixed_waiters(self) -> tuple[int, ...]:
-        """The ranks whose lanes wait for signals of their own GPU and of other GPUs."""
-        total = sum(self.arrivals)
-        return tuple(rank for rank in self.waiters if 0 < self.arrivals[rank] < total)
+    def source(self, waiter: int, rank: int) -> Source:
+        """Returns the kind of the signals of a rank to the GPU of a waiter."""
+        if waiter == rank:
+            return Source.OWN
+        apart = bool(self.domains) and self.domains[waiter] != self.domains[rank]
+        return Source.NETWORK if apart else Source.PEER
 
-    @property
-    def needs_two_counters(self) -> bool:
-        """True if lanes of a GPU wait for signals of this GPU and of other GPUs."""
-        return bool(self.mixed_waiters)
+    def arrivals_from(self, source: Source, waiter: int) -> int:
+        """Returns the signals of a kind to the GPU of a waiter; with a barrier, one for each other
+        GPU, and one for each lane of the own GPU."""
+        ranks = [rank for rank in range(len(self.arrivals)) if self.source(waiter, rank) == source]
+        if self.is_barrier and source != Source.OWN:
+            return sum(rank in self.waiters for rank in ranks)
+        return sum(self.arrivals[rank] for rank in ranks)
 
-    def remote_arrivals(self, rank: int) -> int:
-        """Returns the arrivals from other GPUs at the GPU of a rank."""
-        if self.is_barrier:
-            return len(self.waiters) - 1
-        return sum(self.arrivals) - self.arrivals[rank]
+    def sources(self, waiter: int) -> tuple[Source, ...]:
+        """Returns the kinds of signals for which lanes of a rank wait."""
+        return tuple(source for source in Source if self.arrivals_from(source, waiter))
+
+    def counter(self, source: Source) -> int:
+        """Returns the counter of a kind of signals."""
+        further = {Source.PEER: self.remote, Source.NETWORK: self.network}.get(source)
+        return self.number if further is None else further
 
     def counters(self, rank: int) -> tuple[int, ...]:
         """Returns the counters that lanes of a rank wait for."""
         if rank not in self.waiters:
             return ()
-        if self.remote is None:
-            return (self.number,)
-        own = (self.number,) if self.arrivals[rank] else ()
-        return (*own, self.remote) if self.remote_arrivals(rank) else own
+        return tuple(self.counter(source) for source in self.sources(rank)) or (self.number,)
 
     def signal(self, rank: int) -> Iterator[Entry]:
         """Yields the signals of a lane of a rank to all GPUs whose lanes wait."""
         for waiter in self.waiters:
-            remote = None if waiter == rank else self.remote
-            number = self.number if remote is None else remote
+            number = self.counter(self.source(waiter, rank))
             yield (Opcode.SIGNAL, counter_on(waiter, rank, number), 0, 0)
 
     def wait(self, rank: int, arrivals: int) -> Iterator[Entry]:
-        """Yields the waits of a lane of a rank for all arrivals at its two counters."""
-        own = self.arrivals[rank]
-        for counter in self.counters(rank):
-            count = own if counter == self.number else arrivals - own
-            yield (Opcode.WAIT, counter, count, 0)
+        """Yields the waits of a lane of a rank for all arrivals, one for each counter."""
+        *first, last = self.sources(rank)
+        for source in first:
+            count = self.arrivals_from(source, rank)
+            arrivals -= count
+            yield (Opcode.WAIT, self.counter(source), count, 0)
+        yield (Opcode.WAIT, self.counter(last), arrivals, 0)
 
     def barrier(self, rank: int, is_first: bool) -> Iterator[Entry]:
-        """Yields the two levels of a barrier; a barrier of one rank has the first level alone."""
+        """Yields the two levels of a barrier; a barrier of one rank has the first level alone.
+
+        The lane with `is_first` signals for its GPU.
+        """
         yield (Opcode.SIGNAL, self.number, 0, 0)
         yield (Opcode.WAIT, self.number, self.arrivals[rank], 0)
-        if self.remote is None:
-            return
+        further = [source for source in self.sources(rank) if source != Source.OWN]
         if is_first:
             for waiter in self.waiters:
                 if waiter != rank:
-                    yield (Opcode.SIGNAL, counter_on(waiter, rank, self.remote), 0, 0)
-        yield (Opcode.WAIT, self.remote, self.remote_arrivals(rank), 0)
+                    number = self.counter(self.source(waiter, rank))
+                    yield (Opcode.SIGNAL, counter_on(waiter, rank, number), 0, 0)
+        for source in further:
+            yield (Opcode.WAIT, self.counter(source), self.arrivals_from(source, rank), 0)
 
 
 def counter_on(gpu: int, home: int, number: int) -> int:
@@ -106,16 +130,19 @@ def counter_on(gpu: int, home: int, number: int) -> int:
     return (gpu - home) * RANK_COUNTERS + number
 
 
-def give_second_counters(semaphores: Sequence[LinkedSemaphore]) -> list[LinkedSemaphore]:
-    """Returns the semaphores, with a second counter where they need one.
+def give_further_counters(semaphores: Sequence[LinkedSemaphore]) -> list[LinkedSemaphore]:
+    """Returns the semaphores, with further counters for those whose waiters need them.
 
-    Kernels have space for two waits of each semaphore (passes/target/tables/CachedTables.cpp).
+    Kernels have space for a wait for each counter (passes/target/tables/CachedTables.cpp).
     """
     result: list[LinkedSemaphore] = []
     next_counter = len(semaphores)
     for semaphore in semaphores:
-        if semaphore.needs_two_counters:
-            semaphore = replace(semaphore, remote=next_counter)
-            next_counter += 1
+        kinds = [semaphore.sources(waiter) for waiter in semaphore.waiters]
+        mixed = {source for each in kinds if len(each) > 1 for source in each}
+        for name, source in (("remote", Source.PEER), ("network", Source.NETWORK)):
+            if source in mixed:
+                semaphore = replace(semaphore, **{name: next_counter})
+                next_counter += 1
         result.append(semaphore)
     return result

@@ -9,15 +9,15 @@ each rank has a separate GPU, linking changes four things:
 - a counter lies on every GPU whose lanes wait for it, since polling another GPU's memory is slow.
   A signal adds to the counter on each of these GPUs;
 - a stop tells the GPU of every rank which iteration is the last one;
-- a barrier has two levels, and a semaphore with signals of the own GPU and of other GPUs has two
-  counters (:mod:`.linked_semaphore`).
+- a barrier has two levels, and a semaphore with signals of the own GPU and of other GPUs has a
+  counter for each kind of signals (:mod:`.linked_semaphore`).
 
 A linked wait has the same meaning: it ends when all arrivals of this iteration have happened.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -26,7 +26,7 @@ import numpy as np
 from ...bundle import Bundle, Opcode, Semaphore, Tables
 from ...errors import UnsupportedError
 from ..drivers.abi import FREE_COUNTERS, MOST_RANKS
-from .linked_semaphore import Entry, LinkedSemaphore, give_second_counters
+from .linked_semaphore import Entry, LinkedSemaphore, Source, give_further_counters
 from .rank_bundle import bundle_of_rank, lanes_of_rank
 
 if TYPE_CHECKING:
@@ -93,9 +93,15 @@ def _describe(joined: Bundle, lanes: list[tuple[int, ...]]) -> list[LinkedSemaph
                 location=joined.where,
             )
         arrivals = np.bincount(ranks[used & tables.signals], minlength=manifest.ranks)
-        semaphores.append(LinkedSemaphore(number, waiters, tuple(arrivals.tolist()), is_barrier))
-    result = give_second_counters(semaphores)
-    count = len(result) + sum(semaphore.remote is not None for semaphore in result)
+        semaphores.append(
+            LinkedSemaphore(
+                number, waiters, tuple(arrivals.tolist()), is_barrier, domains=manifest.domains
+            )
+        )
+    result = give_further_counters(semaphores)
+    count = len(result) + sum(
+        (semaphore.remote is not None) + (semaphore.network is not None) for semaphore in result
+    )
     if count > FREE_COUNTERS:
         raise UnsupportedError(
             f"{manifest.program!r} has {count} counters; the limit for several ranks is "
@@ -112,14 +118,14 @@ def _link_rank(
     entries: list[Entry] = []
     origins: list[int] = []
     bounds: list[tuple[int, int, int]] = []
-    first_in_barrier = _FirstLanes()
+    leaders = _find_leaders(tables, lanes)
     for lane in lanes:
         _, first, last = tables.lanes[lane].tolist()
         begin = len(entries)
         for index in range(first, last):
             entry: Entry = tuple(tables.instructions[index].tolist())
             ranks = range(joined.manifest.ranks)
-            for linked in _link_instruction(entry, rank, ranks, lane, semaphores, first_in_barrier):
+            for linked in _link_instruction(entry, rank, ranks, lane, semaphores, leaders):
                 entries.append(linked)
                 origins.append(index)
         bounds.append((lane, begin, len(entries)))
@@ -148,14 +154,23 @@ def _link_rank(
     return LinkedRank(bundle, np.array(lanes or (0,), np.int64), positions, counters)
 
 
-class _FirstLanes:
-    """The first lane of a rank that passes each barrier; this lane signals for its whole GPU."""
+def _find_leaders(tables: Tables, lanes: tuple[int, ...]) -> dict[int, int]:
+    """Returns, for each barrier that lanes of a rank pass, the lane that signals for their GPU.
 
-    def __init__(self) -> None:
-        self._lanes: dict[int, int] = {}
-
-    def __call__(self, semaphore: int, lane: int) -> bool:
-        return self._lanes.setdefault(semaphore, lane) == lane
+    A lane that ends the launch signals itself, since a network adapter need not keep the order of
+    the stores and signals of different lanes.
+    """
+    leaders: dict[int, int] = {}
+    for lane in lanes:
+        _, first, last = tables.lanes[lane].tolist()
+        rows = tables.instructions[first:last]
+        stops = bool((rows[:, 0] == Opcode.STOP).any())
+        for barrier in rows[rows[:, 0] == Opcode.BARRIER, 1].tolist():
+            if stops:
+                leaders[barrier] = lane
+            else:
+                leaders.setdefault(barrier, lane)
+    return leaders
 
 
 def _link_instruction(
@@ -164,16 +179,18 @@ def _link_instruction(
     ranks: range,
     lane: int,
     semaphores: list[LinkedSemaphore],
-    is_first: _FirstLanes,
+    leaders: Mapping[int, int],
 ) -> Iterator[Entry]:
     """Yields the instructions that replace one instruction of the joined program."""
-    code, a, b, _ = entry
+    code, a, b, c = entry
     if code == Opcode.SIGNAL:
         yield from semaphores[a].signal(rank)
-    elif code == Opcode.WAIT and semaphores[a].remote is not None:
+    elif code == Opcode.WAIT and len(semaphores[a].counters(rank)) > 1:
         yield from semaphores[a].wait(rank, b)
+    elif code == Opcode.WAIT:
+        yield (Opcode.WAIT, *semaphores[a].counters(rank), b, c)
     elif code == Opcode.BARRIER:
-        yield from semaphores[a].barrier(rank, is_first(a, lane))
+        yield from semaphores[a].barrier(rank, leaders[a] == lane)
     elif code == Opcode.STOP:
         for other in ranks:
             yield (Opcode.STOP, a, other - rank, 0)
@@ -184,14 +201,24 @@ def _link_instruction(
 def _counters(
     joined: Bundle, rank: int, semaphores: list[LinkedSemaphore]
 ) -> tuple[Semaphore, ...]:
-    """Returns the counters of one GPU: the semaphores, then the counters of other GPUs' signals."""
+    """Returns the counters of one GPU: those of the semaphores' numbers, then the further ones."""
     own: list[Semaphore] = []
-    remote: list[Semaphore] = []
+    further: list[Semaphore] = []
     for described, semaphore in zip(joined.manifest.semaphores, semaphores, strict=True):
-        if semaphore.remote is None:
+        if semaphore.remote is None and semaphore.network is None:
             own.append(described)
             continue
-        own.append(replace(described, arrivals=semaphore.arrivals[rank]))
-        arrivals = semaphore.remote_arrivals(rank)
-        remote.append(Semaphore(f"{described.name}.peers", arrivals, described.handoff))
-    return (*own, *remote)
+        arrivals = sum(
+            semaphore.arrivals_from(source, rank)
+            for source in Source
+            if semaphore.counter(source) == semaphore.number
+        )
+        own.append(replace(described, arrivals=arrivals))
+        for name, number, source in (
+            ("peers", semaphore.remote, Source.PEER),
+            ("network", semaphore.network, Source.NETWORK),
+        ):
+            if number is not None:
+                arrivals = semaphore.arrivals_from(source, rank)
+                further.append(Semaphore(f"{described.name}.{name}", arrivals, described.handoff))
+    return (*own, *further)

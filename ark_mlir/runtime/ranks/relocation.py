@@ -8,6 +8,9 @@ addresses of other ranks' parts, relocation changes the entries that refer to an
 - the index of a counter on another GPU becomes the distance of that counter from the counters of
   this rank;
 - a stop addresses another GPU by the distance of its counters from the counters of this rank.
+
+The parts of ranks in other NVLink domains have no address here. The kernel text CudaNetwork.mlir
+describes the numbers that stand for their addresses and counters.
 """
 
 from __future__ import annotations
@@ -19,14 +22,25 @@ import numpy as np
 
 from ...bundle import Bundle, Opcode
 from ...errors import UnsupportedError
-from ..drivers.abi import RANK_COUNTERS, SEMAPHORE_STRIDE
+from ..drivers.abi import (
+    DOMAIN_INDEX,
+    DOMAIN_INDEX_END,
+    DOMAIN_SHIFT,
+    RANK_COUNTERS,
+    SEMAPHORE_STRIDE,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["PartAddresses", "relocate"]
+__all__ = ["PartAddresses", "domain_address", "relocate"]
 
 _COUNTERS_BYTES = RANK_COUNTERS * SEMAPHORE_STRIDE
+
+
+def domain_address(rank: int, offset: int) -> int:
+    """Returns the number that stands for an address in the window of a rank of another domain."""
+    return ((rank + 1) << DOMAIN_SHIFT) + offset
 
 
 @dataclass(frozen=True)
@@ -37,6 +51,7 @@ class PartAddresses:
         rank: the rank of the process.
         arenas, counters, packets: the address of each rank's part; any number if the part is empty.
         arena_part, packets_part: bytes of each part.
+        apart: the ranks of other domains, whose addresses are those of `domain_address`.
     """
 
     rank: int
@@ -45,6 +60,7 @@ class PartAddresses:
     packets: tuple[int, ...]
     arena_part: int
     packets_part: int
+    apart: frozenset[int] = frozenset()
 
     @property
     def slots(self) -> tuple[int, ...]:
@@ -93,34 +109,48 @@ def _relocate_instructions(
     result = table.astype(np.int64)
     codes, numbers = result[:, 0], result[:, 1]
     signals = codes == Opcode.SIGNAL
-    distances = numbers[signals] // RANK_COUNTERS
-    result[signals, 1] = numbers[signals] % RANK_COUNTERS + _counter_distances(
-        distances, SEMAPHORE_STRIDE, addresses
-    )
+    ranks = numbers[signals] // RANK_COUNTERS + addresses.rank
     stops = codes == Opcode.STOP
-    result[stops, 2] = _counter_distances(result[stops, 2], _COUNTERS_BYTES, addresses)
-    if (np.abs(result) >= 1 << 31).any():
+    stopped = result[stops, 2] + addresses.rank
+    result[signals, 1] = numbers[signals] % RANK_COUNTERS + _counter_indices(ranks, addresses)
+    result[stops, 2] = _distances(stopped, addresses)
+    near_signals = result[signals, 1][~_are_apart(ranks, addresses)]
+    near_stops = result[stops, 2][~_are_apart(stopped, addresses)]
+    near = np.concatenate([near_signals, near_stops])
+    if (near < DOMAIN_INDEX_END).any() or (near >= 1 << 31).any():
         raise UnsupportedError(
-            "NVIDIA's driver maps the memory of another rank more than 128 GiB away from that of "
+            "NVIDIA's driver maps the memory of another rank more than 127 GiB away from that of "
             f"rank {addresses.rank}",
             location=linked.where,
         )
     return result.astype(table.dtype)
 
 
-def _counter_distances(
-    distances: NDArray[np.int64], unit: int, addresses: PartAddresses
-) -> NDArray[np.int64]:
-    """Converts distances between ranks to distances between their counters.
+def _are_apart(ranks: NDArray[np.int64], addresses: PartAddresses) -> NDArray[np.bool_]:
+    """Returns, for each of several ranks, whether it is in another domain."""
+    return np.isin(ranks, list(addresses.apart))
 
-    Args:
-        distances: distances in ranks.
-        unit: the unit of the result, in bytes.
-        addresses: the addresses of the parts.
-    """
+
+def _counter_indices(ranks: NDArray[np.int64], addresses: PartAddresses) -> NDArray[np.int64]:
+    """Returns the index of the first counter of each of several ranks."""
     base = addresses.counters[addresses.rank]
-    result = np.array([(address - base) // unit for address in addresses.counters], np.int64)
-    return result[distances + addresses.rank]
+    indices = [
+        DOMAIN_INDEX + rank * RANK_COUNTERS
+        if rank in addresses.apart
+        else (address - base) // SEMAPHORE_STRIDE
+        for rank, address in enumerate(addresses.counters)
+    ]
+    return np.array(indices, np.int64)[ranks]
+
+
+def _distances(ranks: NDArray[np.int64], addresses: PartAddresses) -> NDArray[np.int64]:
+    """Returns the distance to the counters of each of several ranks, in the counters of a GPU."""
+    base = addresses.counters[addresses.rank]
+    distances = [
+        DOMAIN_INDEX + rank if rank in addresses.apart else (address - base) // _COUNTERS_BYTES
+        for rank, address in enumerate(addresses.counters)
+    ]
+    return np.array(distances, np.int64)[ranks]
 
 
 def _relocate_operands(linked: Bundle, addresses: PartAddresses) -> NDArray[np.int64]:

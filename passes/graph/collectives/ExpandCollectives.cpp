@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/ark/ArkDomains.h"
 #include "dialects/ark/ArkKnownTargets.h"
 #include "lib/analysis/CostModel.h"
 #include "lib/analysis/ExchangeCost.h"
@@ -327,12 +328,16 @@ void ExpandCollectivesPass::runOnOperation() {
     return signalPassFailure();
   if (!program.getRank() || !program.getWorldSize())
     return;
+  int64_t limit = packetBytes < 0 ? getPacketBytes(program) : packetBytes;
+  // A network adapter copies bytes in any order, so the epoch in a packet would
+  // not show that the packet is complete.
+  if (Domains(program).areSeveral())
+    limit = 0;
   for (Operation &op : llvm::make_early_inc_range(program.getBody().front())) {
     if (!isa<CollectiveOpInterface>(op))
       continue;
     RankExchange exchange(&op, *program.getRank(), *program.getWorldSize(),
-                          packetBytes < 0 ? getPacketBytes(program)
-                                          : packetBytes);
+                          limit);
     op.getResult(0).replaceAllUsesWith(expandOp(&op, exchange, *choice));
     op.erase();
     ++numCollectives;

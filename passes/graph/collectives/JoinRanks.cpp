@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/ark/ArkDomains.h"
 #include "lib/support/GraphUtils.h"
 #include "passes/graph/collectives/Passes.h"
 
@@ -63,6 +64,9 @@ private:
   void send(Cursor &cursor, ChannelOpInterface op);
   FailureOr<bool> take(Cursor &cursor, ChannelOpInterface op);
   Value put(Cursor &cursor, ChannelOpInterface op);
+  Value putOverNetwork(Cursor &cursor, ChannelOpInterface op);
+  GroupOp copy(Cursor &cursor, ChannelOpInterface op, StringRef opName,
+               const Twine &suffix, Value operand);
   Value read(Cursor &cursor, ChannelOpInterface op, Value packets);
   GroupOp createGroup(Cursor &cursor, ChannelOpInterface op, StringRef opName,
                       const Twine &suffix, Value operand, Type type);
@@ -75,13 +79,16 @@ private:
 
   std::vector<Cursor> cursors;
   OpBuilder builder;
+  Domains domains;
   std::map<Route, Mail> mail;
+  /// The contiguous copies of tensors that are put to other domains.
+  llvm::DenseMap<Value, Value> staged;
   llvm::StringSet<> names;
 };
 } // namespace
 
 Joiner::Joiner(SmallVector<ProgramOp> programs)
-    : builder(programs.front().getContext()) {
+    : builder(programs.front().getContext()), domains(programs.front()) {
   llvm::sort(programs, [](ProgramOp a, ProgramOp b) {
     return *a.getRank() < *b.getRank();
   });
@@ -159,23 +166,63 @@ GroupOp Joiner::createGroup(Cursor &cursor, ChannelOpInterface op,
 /// them.
 Value Joiner::put(Cursor &cursor, ChannelOpInterface op) {
   bool packs = op.usesPackets();
+  if (domains.areApart(cursor.rank, getOpen(op).getPeer()) && !packs)
+    return putOverNetwork(cursor, op);
   Value operand = cursor.mapping.lookup(op.getPutTensor());
+  if (!packs)
+    return copy(cursor, op, "put", ".to" + Twine(getOpen(op).getPeer()),
+                operand)
+        .getResult(0);
   auto type = cast<RankedTensorType>(operand.getType());
-  auto made = packs ? type.clone(builder.getI64Type()) : type;
+  auto made = type.clone(builder.getI64Type());
   GroupOp group =
-      createGroup(cursor, op, packs ? "put_packet" : "put",
+      createGroup(cursor, op, "put_packet",
                   ".to" + Twine(getOpen(op).getPeer()), operand, made);
-  if (packs)
-    group.setTile(made.getShape());
+  group.setTile(made.getShape());
   OpBuilder::InsertionGuard guard(builder);
   Block &body = group.getBody().front();
   builder.setInsertionPointToStart(&body);
-  Value argument = body.getArgument(0);
   Value result =
-      packs ? PackPacketOp::create(builder, op->getLoc(), argument).getResult()
-            : CopyOp::create(builder, op->getLoc(), argument).getResult();
+      PackPacketOp::create(builder, op->getLoc(), body.getArgument(0));
   YieldOp::create(builder, op->getLoc(), result);
   return group.getResult(0);
+}
+
+/// Creates a group of the sender that copies a tensor.
+GroupOp Joiner::copy(Cursor &cursor, ChannelOpInterface op, StringRef opName,
+                     const Twine &suffix, Value operand) {
+  GroupOp group =
+      createGroup(cursor, op, opName, suffix, operand, operand.getType());
+  OpBuilder::InsertionGuard guard(builder);
+  Block &body = group.getBody().front();
+  builder.setInsertionPointToStart(&body);
+  Value result =
+      CopyOp::create(builder, op->getLoc(), body.getArgument(0)).getResult();
+  YieldOp::create(builder, op->getLoc(), result);
+  return group;
+}
+
+/// Creates two groups of the sender: SMs copy the tensor to a contiguous buffer
+/// in the sender's arena, and a network adapter copies this buffer to the
+/// receiver's arena. The adapter copies all bytes at once, so its group is one
+/// tile of a vector. Puts of the same tensor share the buffer.
+Value Joiner::putOverNetwork(Cursor &cursor, ChannelOpInterface op) {
+  int64_t peer = getOpen(op).getPeer();
+  Value operand = cursor.mapping.lookup(op.getPutTensor());
+  auto type = cast<RankedTensorType>(operand.getType());
+  SmallVector<int64_t> flat = {type.getNumElements()};
+  Value &vector = staged[operand];
+  if (!vector)
+    vector = ReshapeOp::create(
+        builder, op->getLoc(),
+        copy(cursor, op, "stage", ".stage", operand).getResult(0), flat);
+  GroupOp group = copy(cursor, op, "put", ".to" + Twine(peer), vector);
+  group.setTile(flat);
+  NamedAttrList plan(group.getPlanAttr());
+  plan.set(ArkDialect::kNetworkKey, builder.getI64IntegerAttr(peer));
+  group.setPlanAttr(plan.getDictionary(builder.getContext()));
+  return ReshapeOp::create(builder, op->getLoc(), group.getResult(0),
+                           type.getShape());
 }
 
 /// Creates the receiver's group, which unpacks packets.

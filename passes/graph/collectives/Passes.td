@@ -15,6 +15,7 @@ def VerifyRanksPass : Pass<"ark-verify-ranks", "::mlir::ModuleOp"> {
     - (ranks_c2) a collective has the world size of its program.
     - (ranks_c3) all ranks execute the same collectives in the same order: op, type of the operand,
       kind, axis and root agree.
+    - (ranks_c5) if the module has `ark.domains`, every rank has a domain.
     - (ranks_c4) each tensor that a rank sends to another under a tag is received there under that
       tag, in the same order and with the same type.
 
@@ -48,7 +49,8 @@ def ExpandCollectivesPass : Pass<"ark-expand-collectives", "::mlir::ark::Program
     rank sends to all others; always with two ranks), two-shot up to `two-shot-bytes`, and the ring
     algorithm beyond. If an option sets one of these limits, the limits decide on GPUs, too. Tensors
     of at most `packet-bytes` whose elements have at most 32 bits are sent as LL packets; others are
-    put and signalled. The default is 1 KiB on `cpu`, beyond which packets take longer than a
+    put and signalled. If ranks have several domains (`ark.domains`), no tensor is sent as packets.
+    Otherwise, the default is 1 KiB on `cpu`, beyond which packets take longer than a
     counter, and 0 on GPUs, where small tensors become task packets in a later stage.
 
     Sums of floats are accumulated in f32 and rounded once. The one-shot and the two-shot algorithm
@@ -124,6 +126,10 @@ def JoinRanksPass : Pass<"ark-join-ranks", "::mlir::ModuleOp"> {
 
     Each put becomes a separate group, which copies the tensor to the buffer that the other rank
     reads. Signals and waits disappear: the `synchronization` stage derives them from the reads.
+
+    Between two domains (`ark.domains`), each put becomes two groups. SMs copy the tensor to a
+    contiguous buffer of the sender, and a network adapter copies this buffer. The plan of the second
+    group names the receiver: `{network = 1, rank = 0}`.
 
     - (channel_c1) a tensor taken from a channel has the type and the form (packet or not) of the
       tensor that was put.

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/ark/ArkDomains.h"
 #include "lib/support/GraphUtils.h"
 #include "passes/graph/collectives/Passes.h"
 
@@ -58,6 +59,17 @@ static LogicalResult verifyWorld(ArrayRef<ProgramOp> programs) {
              << " has no program here: compile all of them together "
                 "(ranks_c1)";
   return success();
+}
+
+/// ranks_c5
+static LogicalResult verifyDomains(ArrayRef<ProgramOp> programs) {
+  Domains domains(programs.front());
+  if (domains.size() == 0 || domains.size() == programs.size())
+    return success();
+  return ProgramOp(programs.front())
+             .emitError("the module names the domains of ")
+         << domains.size() << " ranks, but the world has " << programs.size()
+         << " ranks (ranks_c5)";
 }
 
 //===----------------------------------------------------------------------===//
@@ -261,7 +273,7 @@ static LogicalResult verifyRanks(ModuleOp module) {
     diagnostic.attachNote(ranked.front().getLoc()) << "program with a rank";
     return diagnostic;
   }
-  if (failed(verifyWorld(ranked)))
+  if (failed(verifyWorld(ranked)) || failed(verifyDomains(ranked)))
     return failure();
   llvm::sort(ranked, [](ProgramOp a, ProgramOp b) {
     return *a.getRank() < *b.getRank();

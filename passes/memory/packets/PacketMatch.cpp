@@ -2,6 +2,7 @@
 
 #include "passes/memory/packets/PacketMatch.h"
 
+#include "dialects/ark/ArkDomains.h"
 #include "lib/analysis/Regions.h"
 #include "lib/support/BufferView.h"
 #include "lib/support/PacketRows.h"
@@ -363,14 +364,15 @@ std::optional<HandOff> HandOff::match(memref::AllocOp buffer,
       return std::nullopt;
     handOff.writer = TaskUse(use);
   }
-  if (!handOff.writer)
+  if (!handOff.writer || getNetworkPeer(handOff.writer.task))
     return std::nullopt;
   // Receivers poll memory of their own GPU, so all must have the same rank.
   if (readers.empty())
     return std::nullopt;
   handOff.rank = getRank(cast<TaskOp>(readers.front().first));
   for (auto &[reader, own] : readers)
-    if (getRank(cast<TaskOp>(reader)) != handOff.rank)
+    if (getRank(cast<TaskOp>(reader)) != handOff.rank ||
+        getNetworkPeer(cast<TaskOp>(reader)))
       return std::nullopt;
   handOff.producers = findProducers(handOff.writer.getTile());
   if (handOff.producers.empty())

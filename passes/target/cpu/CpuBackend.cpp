@@ -54,7 +54,7 @@ public:
   FailureOr<TargetAttr> parseTarget(std::optional<StringRef> arch,
                                     Location loc) const override;
 
-  SmallVector<KernelText> getKernelTexts(bool) const override {
+  SmallVector<KernelText> getKernelTexts(RankLinks) const override {
     return {kCpuKernel, kCpuSemaphores, kCpuPackets, kKernelTables};
   }
   void buildKernelFunctions(SymbolTable &symbols) const override;

@@ -62,7 +62,7 @@ class CudaBackend : public GpuBackend {
 public:
   StringRef getName() const override { return "cuda"; }
 
-  SmallVector<KernelText> getKernelTexts(bool hasRanks) const override;
+  SmallVector<KernelText> getKernelTexts(RankLinks links) const override;
   void registerDialects(DialectRegistry &registry) const override;
 
   LogicalResult
@@ -103,20 +103,25 @@ public:
 // Kernel and lowering
 //===----------------------------------------------------------------------===//
 
-SmallVector<KernelText> CudaBackend::getKernelTexts(bool hasRanks) const {
-  return {kGpuResident,
-          kCudaPackets,
-          kCudaPacketWords,
-          kGpuKernel,
-          kGpuSemaphores,
-          kCudaStream,
-          kCudaStreamLane,
-          kCudaPrefetch,
-          kCudaRing,
-          kCudaTensorMaps,
-          hasRanks ? kCudaPeerRanks : kLocalRanks,
-          kCudaKernel,
-          kKernelTables};
+SmallVector<KernelText> CudaBackend::getKernelTexts(RankLinks links) const {
+  SmallVector<KernelText> texts = {kGpuResident,
+                                   kCudaPackets,
+                                   kCudaPacketWords,
+                                   kGpuKernel,
+                                   kGpuSemaphores,
+                                   kCudaStream,
+                                   kCudaStreamLane,
+                                   kCudaPrefetch,
+                                   kCudaRing,
+                                   kCudaTensorMaps,
+                                   links == RankLinks::None ? kLocalRanks
+                                                            : kCudaPeerRanks,
+                                   kCudaKernel,
+                                   kKernelTables};
+  if (links != RankLinks::None)
+    texts.push_back(links == RankLinks::Network ? kCudaNetwork
+                                                : kCudaPeerStores);
+  return texts;
 }
 
 void CudaBackend::registerDialects(DialectRegistry &registry) const {

@@ -11,6 +11,12 @@
 // last counter, each rank has a word with the first epoch of the last launch that has begun on its
 // GPU.
 
+// Functions of CudaPeerStores.mlir, or of CudaNetwork.mlir for GPUs of several domains.
+func.func private @ark_add_remote_arrival(%context: !llvm.ptr, %counter: !llvm.ptr,
+                                          %semaphore: i64)
+func.func private @ark_store_remote(%context: !llvm.ptr, %word: !llvm.ptr, %value: i64)
+func.func private @ark_remote_stop_word(%context: !llvm.ptr, %distance: i64) -> !llvm.ptr
+
 func.func private @ark_add_release(%word: !llvm.ptr)
 func.func private @ark_set_if_zero(%word: !llvm.ptr, %code: i64) -> i1
 func.func private @ark_cta_barrier()
@@ -38,11 +44,9 @@ func.func private @ark_lane_number(%context: !llvm.ptr, %lane: i64) -> i64 {
 }
 
 // A release with the scope of the system takes about twice as long as a release with the scope of a
-// GPU, so only signals to other GPUs have that scope. The release also covers stores to the peer by
-// other lanes of this GPU that have signalled before: causality order is transitive over scopes.
-func.func private @ark_add_arrival(%counter: !llvm.ptr, %semaphore: i64) {
+// GPU, so only signals to other GPUs have that scope.
+func.func private @ark_add_arrival(%context: !llvm.ptr, %counter: !llvm.ptr, %semaphore: i64) {
   %zero = arith.constant 0 : i64
-  %one = arith.constant 1 : i64
   %bits = arith.constant kRankShift : i64
   %distance = arith.shrsi %semaphore, %bits : i64
   %is_local = arith.cmpi eq, %distance, %zero : i64
@@ -53,8 +57,8 @@ func.func private @ark_add_arrival(%counter: !llvm.ptr, %semaphore: i64) {
   cf.br ^finish
 
 ^peer:
-  llvm.inline_asm has_side_effects "red.release.<system>.add.u64 [$0], $1;", "l,l,~{memory}"
-      %counter, %one : (!llvm.ptr, i64) -> ()
+  func.call @ark_add_remote_arrival(%context, %counter, %semaphore)
+      : (!llvm.ptr, !llvm.ptr, i64) -> ()
   cf.br ^finish
 
 ^finish:
@@ -145,8 +149,7 @@ func.func private @ark_sync_ranks_as_leader(%context: !llvm.ptr, %lane: i64, %ra
 ^tell(%told: i64):
   %entry = llvm.getelementptr %table[%told] : (!llvm.ptr, i64) -> !llvm.ptr, i64
   %remote = llvm.load %entry : !llvm.ptr -> !llvm.ptr
-  llvm.inline_asm has_side_effects "st.relaxed.<system>.u64 [$0], $1;", "l,l,~{memory}" %remote,
-      %iteration : (!llvm.ptr, i64) -> ()
+  func.call @ark_store_remote(%context, %remote, %iteration) : (!llvm.ptr, !llvm.ptr, i64) -> ()
   %next_told = arith.addi %told, %one : i64
   %more_to_tell = arith.cmpi ult, %next_told, %ranks : i64
   cf.cond_br %more_to_tell, ^tell(%next_told : i64), ^await(%zero : i64)
@@ -202,11 +205,10 @@ func.func private @ark_load_stop(%context: !llvm.ptr, %report: !llvm.ptr) -> i64
 // The host reads the number in the report of this GPU.
 func.func private @ark_store_stop(%context: !llvm.ptr, %distance: i32, %iterations: i64) {
   %distance_i64 = arith.extsi %distance : i32 to i64
-  %word = func.call @ark_stop_word(%context, %distance_i64) : (!llvm.ptr, i64) -> !llvm.ptr
+  %word = func.call @ark_remote_stop_word(%context, %distance_i64) : (!llvm.ptr, i64) -> !llvm.ptr
   %epoch = func.call @ark_launch_epoch(%context) : (!llvm.ptr) -> i64
   %last = arith.addi %epoch, %iterations : i64
-  llvm.inline_asm has_side_effects "st.relaxed.<system>.u64 [$0], $1;", "l,l,~{memory}" %word, %last
-      : (!llvm.ptr, i64) -> ()
+  func.call @ark_store_remote(%context, %word, %last) : (!llvm.ptr, !llvm.ptr, i64) -> ()
   %report_field = llvm.getelementptr %context[kReport] : (!llvm.ptr) -> !llvm.ptr, i64
   %report = llvm.load %report_field : !llvm.ptr -> !llvm.ptr
   %stop = llvm.getelementptr %report[kReportStop] : (!llvm.ptr) -> !llvm.ptr, i64

@@ -40,7 +40,7 @@ class HipBackend : public GpuBackend {
 public:
   StringRef getName() const override { return "hip"; }
 
-  SmallVector<KernelText> getKernelTexts(bool hasRanks) const override;
+  SmallVector<KernelText> getKernelTexts(RankLinks links) const override;
   void registerDialects(DialectRegistry &registry) const override;
 
   LogicalResult
@@ -81,7 +81,7 @@ public:
 // Kernel and lowering
 //===----------------------------------------------------------------------===//
 
-SmallVector<KernelText> HipBackend::getKernelTexts(bool) const {
+SmallVector<KernelText> HipBackend::getKernelTexts(RankLinks) const {
   return {kGpuResident, kGpuKernel, kGpuSemaphores,
           kLocalRanks,  kHipKernel, kKernelTables};
 }

@@ -44,7 +44,7 @@ static void moveSymbols(ModuleOp module, gpu::GPUModuleOp gpuModule) {
   auto internal =
       LLVM::LinkageAttr::get(module.getContext(), LLVM::Linkage::Internal);
   for (Operation &op : llvm::make_early_inc_range(module.getOps())) {
-    if (!isa<func::FuncOp, LLVM::GlobalOp>(op))
+    if (!isa<func::FuncOp, LLVM::GlobalOp, LLVM::LLVMFuncOp>(op))
       continue;
     op.moveBefore(gpuModule.getBody(), gpuModule.getBody()->end());
     if (auto function = dyn_cast<func::FuncOp>(op);

@@ -2,6 +2,7 @@
 
 #include "passes/target/tables/CachedTables.h"
 
+#include "dialects/ark/ArkDomains.h"
 #include "passes/target/memory_access/SharedMemory.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -10,21 +11,24 @@ using namespace mlir::ark;
 
 /// Returns the maximum number of instructions that linking for a GPU of each
 /// rank (ark_mlir/runtime/ranks/linking.py) makes of one instruction: a signal
-/// goes to the GPU of every rank that waits, a stop to all GPUs, a wait may
-/// have a counter for the signals of other GPUs, and a barrier has two levels.
-static int64_t getLinkedLength(abi::Opcode opcode, int64_t ranks) {
+/// goes to the GPU of every rank that waits, a stop to all GPUs, and a barrier
+/// has two levels. A wait may have further counters for the signals of other
+/// GPUs: one for GPUs of its domain, and one for those of other domains.
+static int64_t getLinkedLength(abi::Opcode opcode, int64_t ranks,
+                               bool hasDomains) {
   if (opcode == abi::Opcode::Signal || opcode == abi::Opcode::Stop)
     return ranks;
   if (opcode == abi::Opcode::Wait && ranks > 1)
-    return 2;
+    return hasDomains ? 3 : 2;
   if (opcode == abi::Opcode::Barrier && ranks > 1)
-    return ranks + 3;
+    return hasDomains ? ranks + 4 : ranks + 3;
   return 1;
 }
 
 /// Returns the instruction words of the longest lane.
 static int64_t getInstructionWords(KernelOp kernel) {
   int64_t ranks = kernel.getRanks().value_or(1);
+  bool hasDomains = Domains(kernel).areSeveral();
   auto lanes = llvm::to_vector(kernel.getLanes().getValues<int32_t>());
   auto fields = llvm::to_vector(kernel.getInstructions().getValues<int32_t>());
   int64_t longest = 0;
@@ -34,7 +38,7 @@ static int64_t getInstructionWords(KernelOp kernel) {
          item < lanes[lane + abi::kLaneEnd]; ++item)
       length += getLinkedLength(
           static_cast<abi::Opcode>(fields[abi::kInstructionFields * item]),
-          ranks);
+          ranks, hasDomains);
     longest = std::max(longest, length);
   }
   return longest * kInstructionWords;
@@ -50,7 +54,9 @@ SmallVector<KernelTable> ark::getTables(KernelOp kernel) {
 }
 
 int64_t ark::getNumContextWords(KernelOp kernel) {
-  return kernel.getRanks().value_or(1) > 1 ? abi::kContextWords : abi::kRanks;
+  if (kernel.getRanks().value_or(1) == 1)
+    return abi::kRanks;
+  return Domains(kernel).areSeveral() ? abi::kContextWords : abi::kNetwork;
 }
 
 int64_t ark::getTableBytes(KernelOp kernel) {

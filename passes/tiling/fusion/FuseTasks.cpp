@@ -1,5 +1,6 @@
 //===- FuseTasks.cpp - Fuse tasks whose vCTAs correspond ------------------===//
 
+#include "dialects/ark/ArkDomains.h"
 #include "lib/analysis/BodyCost.h"
 #include "lib/analysis/CostModel.h"
 #include "lib/analysis/Packets.h"
@@ -300,6 +301,9 @@ bool TaskFuser::fuse(TaskOp first, TaskOp &second, MergeKind kind,
   // Another rank waits for packets, so a separate task sends them as early as
   // possible.
   if (putsPackets(first) || putsPackets(second))
+    return false;
+  // A network adapter executes copies only, each by itself.
+  if (getNetworkPeer(first) || getNetworkPeer(second))
     return false;
   if (delaysPut(first, second))
     return false;

@@ -9,17 +9,22 @@
 // CHECK-LABEL: func.func private @ark_lane_number
 // CHECK: llvm.load %{{.+}} : !llvm.ptr -> i32
 // CHECK-LABEL: func.func private @ark_add_arrival
-// CHECK: %[[DISTANCE:.+]] = arith.shrsi %arg1
+// CHECK: %[[DISTANCE:.+]] = arith.shrsi %arg2
 // CHECK: %[[LOCAL:.+]] = arith.cmpi eq, %[[DISTANCE]]
 // CHECK: cf.cond_br %[[LOCAL]]
 // CHECK: call @ark_add_release
-// CHECK: "red.release.sys.add.u64 [$0], $1;"
+// CHECK: call @ark_add_remote_arrival
 // CHECK-LABEL: func.func private @ark_load_arrivals
 // CHECK: "ld.acquire.sys.u64 $0, [$1];"
 // The word with the number of the last iteration is in the memory of this GPU; lanes of all GPUs may write it.
 // CHECK-LABEL: func.func private @ark_load_stop
 // CHECK: "ld.relaxed.sys.u64 $0, [$1];"
 // CHECK-LABEL: func.func private @ark_store_stop
+// CHECK: call @ark_remote_stop_word
+// CHECK: call @ark_store_remote
+// CHECK-LABEL: func.func private @ark_add_remote_arrival
+// CHECK: "red.release.sys.add.u64 [$0], $1;"
+// CHECK-LABEL: func.func private @ark_store_remote
 // CHECK: "st.relaxed.sys.u64 [$0], $1;"
 module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 132, warps = 16,
     shared_memory = 1024, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {

@@ -13,6 +13,7 @@ _PASSES = Path(__file__).parents[3] / "passes"
 _TEXTS = (
     "target/cuda/CudaKernel.mlir",
     "target/cuda/CudaPeerRanks.mlir",
+    "target/cuda/CudaPeerStores.mlir",
     "target/packets/CudaPacketWords.mlir",
 )
 _FUNCTION = re.compile(r"^func\.func private @(\w+)\(.*?^}", re.MULTILINE | re.DOTALL)
@@ -42,7 +43,7 @@ class Primitives:
         wait = "ark_load_arrivals" if ranks else "ark_load_acquire"
         self._scopes = {"<device>": "gpu", "<system>": "sys", "<ranks>": "sys" if ranks else "gpu"}
         self.signal = self.find("ark_add_release", "red")
-        self.signal_peer = self.find("ark_add_arrival", "red")
+        self.signal_peer = self.find("ark_add_remote_arrival", "red")
         self.wait = self.find(wait, "ld")
         self.send = self.find("ark_send_packet", "st")
         self.receive = self.find("ark_load_packets", "ld")
