@@ -2,6 +2,11 @@
 
 func.func private @ark_stop_word(%context: !llvm.ptr, %distance: i64) -> !llvm.ptr
 
+func.func private @ark_remote_stop_word(%context: !llvm.ptr, %distance: i64) -> !llvm.ptr {
+  %word = func.call @ark_stop_word(%context, %distance) : (!llvm.ptr, i64) -> !llvm.ptr
+  return %word : !llvm.ptr
+}
+
 // The release also covers stores to the peer by other lanes of this GPU that have signalled before:
 // causality order is transitive over scopes.
 func.func private @ark_add_remote_arrival(%context: !llvm.ptr, %counter: !llvm.ptr,
@@ -16,9 +21,4 @@ func.func private @ark_store_remote(%context: !llvm.ptr, %word: !llvm.ptr, %valu
   llvm.inline_asm has_side_effects "st.relaxed.<system>.u64 [$0], $1;", "l,l,~{memory}" %word, %value
       : (!llvm.ptr, i64) -> ()
   return
-}
-
-func.func private @ark_remote_stop_word(%context: !llvm.ptr, %distance: i64) -> !llvm.ptr {
-  %word = func.call @ark_stop_word(%context, %distance) : (!llvm.ptr, i64) -> !llvm.ptr
-  return %word : !llvm.ptr
 }
