@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import ArkError, DeviceError, UnsupportedError
 from ..runtime.cuda.api import CudaApi
+from ..runtime.cuda.blocks import NetworkHandles, bytes_of_block, divide_blocks
 from ..runtime.cuda.legacy_ipc import BorrowedBlock, LentBlock
 from ..runtime.cuda.peers import ExportedPart, MappedParts, page_size
 from ..runtime.drivers.abi import RANK_COUNTERS, SEMAPHORE_STRIDE
@@ -200,7 +201,7 @@ class GpuMemory:
     # -- legacy IPC --------------------------------------------------------------------------
 
     def _take_legacy(self, call: CollectiveCall, bundle: Bundle, rank: int) -> None:
-        self._lent = LentBlock(self._api, _bytes_of_a_rank(bundle))
+        self._lent = LentBlock(self._api, bytes_of_block(bundle))
         self._use_blocks(bundle, rank, self._borrow(call, rank, self._lent))
 
     # -- an engine ---------------------------------------------------------------------------
@@ -208,33 +209,23 @@ class GpuMemory:
     def _take_engine(
         self, call: CollectiveCall, bundle: Bundle, rank: int, engine: EngineMemory
     ) -> None:
-        nbytes = -(-_bytes_of_a_rank(bundle) // _PAGE) * _PAGE
-        begins = engine.share(call, self._api, rank, nbytes, self._resources)
-        self._use_blocks(bundle, rank, begins)
+        nbytes = -(-bytes_of_block(bundle) // _PAGE) * _PAGE
+        begins, network = engine.share(
+            call, self._api, rank, nbytes, bundle.manifest.domains, self._resources
+        )
+        self._use_blocks(bundle, rank, begins, network)
 
     # -- blocks at any addresses -------------------------------------------------------------
 
-    def _use_blocks(self, bundle: Bundle, rank: int, begins: Sequence[int]) -> None:
+    def _use_blocks(
+        self,
+        bundle: Bundle,
+        rank: int,
+        begins: Sequence[int | None],
+        network: NetworkHandles | None = None,
+    ) -> None:
         """Divides the block of each rank into arena, counters and task packets."""
-        api, ranks = self._api, bundle.manifest.ranks
-        arena, packets = bundle.manifest.arena // ranks, bundle.manifest.packets // ranks
-        counters = RANK_COUNTERS * SEMAPHORE_STRIDE
-        addresses = self._addresses = PartAddresses(
-            rank=rank,
-            arenas=tuple(begins),
-            counters=tuple(begin + arena for begin in begins),
-            packets=tuple(begin + arena + counters for begin in begins),
-            arena_part=arena,
-            packets_part=packets,
-        )
-        self.shared = SharedMemory(
-            arena=DeviceBytes(api, addresses.arena, 0),
-            semaphores=DeviceBytes(api, addresses.counters[rank], counters),
-            packets=DeviceBytes(api, addresses.own_packets, 0),
-            own_packets=DeviceBytes(api, addresses.packets[rank], packets),
-            begun=tuple(begun_word(each, rank) for each in addresses.counters),
-            slots=addresses.slots,
-        )
+        self._addresses, self.shared = divide_blocks(self._api, bundle, rank, begins, network)
 
     def _borrow(self, call: CollectiveCall, rank: int, lent: LentBlock) -> list[int]:
         """Returns the address of the memory of each rank."""
@@ -355,13 +346,6 @@ def share_gpu_memory(
         memory.free()
         raise
     return memory
-
-
-def _bytes_of_a_rank(bundle: Bundle) -> int:
-    """Returns the bytes of arena, counters and task packets of one rank."""
-    manifest = bundle.manifest
-    parts = (manifest.arena + manifest.packets) // manifest.ranks
-    return parts + RANK_COUNTERS * SEMAPHORE_STRIDE
 
 
 def _agree(call: CollectiveCall, phase: str, problem: str | None) -> None:

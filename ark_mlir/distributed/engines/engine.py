@@ -13,6 +13,7 @@ from ...runtime.gpu.memory import download
 
 if TYPE_CHECKING:
     from ...runtime.cuda.api import CudaApi
+    from ...runtime.cuda.blocks import NetworkHandles
     from ..communicator import CollectiveCall
 
 __all__ = ["Engine", "EngineMemory", "PeerRegion"]
@@ -21,6 +22,11 @@ _T = TypeVar("_T")
 # In the self-test, a rank writes the sum of this number and its rank to its memory.
 _MARK = 0x41524B5F50454552
 _PAGE = 2 << 20
+# The error of engines without a network.
+NO_NETWORK = (
+    "this engine reaches GPUs of one NVLink domain alone; ark.distributed.NcclMemory also reaches "
+    "ranks by a network"
+)
 
 
 class PeerRegion(Protocol):
@@ -32,11 +38,20 @@ class PeerRegion(Protocol):
 
     address: int
 
-    def exchange(self) -> Sequence[int]:
+    def exchange(self) -> Sequence[int | None]:
         """Exchanges the regions of all ranks; a collective call, which all ranks make together.
 
         Returns the address at which this process maps the region of each rank, in the order of the
-        ranks. Raises UnsupportedError if the engine fails.
+        ranks; None for a rank that only a network reaches. Raises UnsupportedError if the engine
+        fails.
+        """
+        ...
+
+    def connect(self) -> NetworkHandles:
+        """Connects to the ranks without an address; a collective call.
+
+        Returns what kernels need for the network. Raises UnsupportedError if the engine has no
+        network that kernels can use.
         """
         ...
 
@@ -94,20 +109,29 @@ class EngineMemory:
         self._ranks = ranks
 
     def share(
-        self, call: CollectiveCall, api: CudaApi, rank: int, nbytes: int, resources: ExitStack
-    ) -> list[int]:
+        self,
+        call: CollectiveCall,
+        api: CudaApi,
+        rank: int,
+        nbytes: int,
+        domains: Sequence[int],
+        resources: ExitStack,
+    ) -> tuple[list[int | None], NetworkHandles | None]:
         """Allocates memory and shares it; a collective call, which all ranks make together.
 
-        Returns the address at which this process maps the memory of each rank.
+        Returns the address at which this process maps the memory of each rank, or None for a rank
+        that only a network reaches; and the handles of the network if there is such a rank.
 
         Args:
             call: the collective call of the world.
             api: the API of NVIDIA's driver on this rank's GPU, with its context open.
             rank: the rank of this process.
             nbytes: bytes of each rank, a multiple of 2 MiB.
+            domains: the NVLink domain of each rank in the program; empty for one domain.
             resources: the stack to which the function that frees the memory is added.
 
-        Raises the same UnsupportedError at every rank if the memory of one rank cannot be shared.
+        Raises the same UnsupportedError at every rank if the memory of one rank cannot be shared,
+        or if a network alone reaches a rank that the program has in the same domain.
         """
 
         def allocate() -> PeerRegion:
@@ -116,22 +140,35 @@ class EngineMemory:
             resources.callback(region.free)
             return region
 
-        def exchange() -> list[int]:
+        def exchange() -> list[int | None]:
             addresses = list(region.exchange())
             _check_addresses(addresses, self._ranks)
+            _check_domains(addresses, rank, domains)
             return addresses
 
         region = _together(call, "memory allocated", allocate)
         addresses = _together(call, "memory exchanged", exchange)
         _test(call, api, rank, region.address, addresses)
-        return addresses
+        # All ranks connect, or none: a rank may reach the others where they do not reach it.
+        apart = [message.body for message in call.all_gather("apart", None in addresses)]
+        network = _together(call, "network", region.connect) if any(apart) else None
+        return addresses, network
 
 
-def _check_addresses(addresses: Sequence[int], ranks: int) -> None:
+def _check_domains(addresses: Sequence[int | None], rank: int, domains: Sequence[int]) -> None:
+    for other, address in enumerate(addresses):
+        if address is None and (not domains or domains[other] == domains[rank]):
+            raise UnsupportedError(
+                f"this GPU cannot access the memory of rank {other}, which has the same domain in "
+                "the program: compile with domains=, a number for each rank, such as [0, 0, 1, 1]"
+            )
+
+
+def _check_addresses(addresses: Sequence[int | None], ranks: int) -> None:
     if len(addresses) != ranks:
         raise UnsupportedError(f"{len(addresses)} addresses for {ranks} ranks")
     for rank, address in enumerate(addresses):
-        if address % _PAGE:
+        if address is not None and address % _PAGE:
             raise UnsupportedError(
                 f"the engine maps the memory of rank {rank} at {address:#x}, and ark needs a "
                 "multiple of 2 MiB: use memory that the engine allocates by cuMemCreate"
@@ -139,7 +176,11 @@ def _check_addresses(addresses: Sequence[int], ranks: int) -> None:
 
 
 def _test(
-    call: CollectiveCall, api: CudaApi, rank: int, own_address: int, addresses: Sequence[int]
+    call: CollectiveCall,
+    api: CudaApi,
+    rank: int,
+    own_address: int,
+    addresses: Sequence[int | None],
 ) -> None:
     """Tests the addresses; raises UnsupportedError at every rank if an address is wrong.
 
@@ -156,6 +197,8 @@ def _test(
 
     def read() -> None:
         for other, address in enumerate(addresses):
+            if address is None:
+                continue
             word = int(download(api, stream, address, np.dtype(np.uint64), (1,))[0])
             if word != _MARK + other:
                 raise UnsupportedError(

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import InvalidUsageError, UnsupportedError
 from ...runtime.cuda.peers import ExportedPart, MappedParts
+from .engine import NO_NETWORK
 
 if TYPE_CHECKING:
     from ...runtime.cuda.api import CudaApi
+    from ...runtime.cuda.blocks import NetworkHandles
 
 __all__ = ["MscclppMemory"]
 
@@ -101,6 +103,10 @@ class _MscclppRegion:
         except Exception as error:
             raise UnsupportedError(f"mscclpp cannot exchange memory: {error}") from error
         return [addresses.get(peer, self.address) for peer in range(ranks)]
+
+    def connect(self) -> NetworkHandles:
+        """See :meth:`PeerRegion.connect`."""
+        raise UnsupportedError(NO_NETWORK)
 
     def free(self) -> None:
         """See :meth:`PeerRegion.free`."""

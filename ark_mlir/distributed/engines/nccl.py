@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ...errors import InvalidUsageError, UnsupportedError
+from ...runtime.cuda.blocks import NetworkHandles
+from ...runtime.gpu.memory import DeviceMemory
 
 if TYPE_CHECKING:
     from ...runtime.cuda.api import CudaApi
@@ -19,10 +24,11 @@ NCCL4PY_VERSION = "0.6.0"
 
 
 class NcclMemory:
-    """Shares memory by windows of a communicator of nccl4py, within one NVLink domain.
+    """Shares memory by windows of a communicator of nccl4py.
 
     NCCL allocates the memory, and maps it for all ranks whose GPUs can load and store it (NCCL's
-    LSA team). Such ranks are on one host, or on hosts of one NVLink domain.
+    LSA team). Such ranks are on one host, or on hosts of one NVLink domain. For programs that were
+    compiled with ``domains=``, kernels reach the other ranks by NCCL's network functions (GIN).
 
     Args:
         communicator: an ``nccl.core.Communicator`` with the same ranks as ark's world.
@@ -48,12 +54,6 @@ class NcclMemory:
                 f"the communicator has this process as rank {found[0]} of {found[1]}, and ark as "
                 f"rank {rank} of {ranks}"
             )
-        reachable = self._communicator.team_lsa.n_ranks
-        if reachable != ranks:
-            raise UnsupportedError(
-                f"this GPU can access the memory of {reachable} of {ranks} ranks: ranks need GPUs "
-                "of one NVLink domain"
-            )
 
     def allocate(self, api: CudaApi, nbytes: int) -> _NcclRegion:
         """See :meth:`Engine.allocate`."""
@@ -62,20 +62,25 @@ class NcclMemory:
             buffer = library.mem_alloc(nbytes, api.ordinal)
         except Exception as error:
             raise UnsupportedError(f"nccl cannot allocate memory: {error}") from error
-        return _NcclRegion(library, self._communicator, buffer)
+        return _NcclRegion(library, self._communicator, api, buffer)
 
 
 class _NcclRegion:
     """A window of all ranks; see :class:`.engine.PeerRegion`."""
 
-    def __init__(self, library: Any, communicator: Any, buffer: Any) -> None:
+    def __init__(self, library: Any, communicator: Any, api: CudaApi, buffer: Any) -> None:
         self._library = library
         self._communicator = communicator
+        self._api = api
         self._buffer = buffer
         self._window: Any = None
+        self._device_communicator: Any = None
+        # The device communicator in memory of the GPU, and the stream of its copies.
+        self._record: DeviceMemory | None = None
+        self._stream: object = None
         self.address = int(buffer.handle)
 
-    def exchange(self) -> Sequence[int]:
+    def exchange(self) -> Sequence[int | None]:
         """See :meth:`PeerRegion.exchange`."""
         flags = self._library.WindowFlag.COLL_SYMMETRIC
         try:
@@ -86,14 +91,40 @@ class _NcclRegion:
             ]
         except Exception as error:
             raise UnsupportedError(f"nccl cannot register a window: {error}") from error
-        if None in addresses:
-            raise UnsupportedError(
-                f"nccl gives no address of the memory of rank {addresses.index(None)}"
-            )
-        return [int(address) for address in addresses]
+        return [None if address is None else int(address) for address in addresses]
+
+    def connect(self) -> NetworkHandles:
+        """See :meth:`PeerRegion.connect`: a device communicator with a network (GIN)."""
+        library = self._library
+        requirements = library.NCCLDevCommRequirements(
+            gin_context_count=1,
+            gin_connection_type=library.NcclGinConnectionType.FULL,
+            gin_strong_signals_required=True,
+            gin_va_signals_required=True,
+        )
+        try:
+            made = self._communicator.create_dev_comm(requirements)
+        except Exception as error:
+            raise UnsupportedError(f"nccl has no network for kernels (GIN): {error}") from error
+        self._device_communicator = made
+        # The kernel reads NCCL's record in memory of its GPU.
+        text = ctypes.string_at(made.ptr, _communicator_bytes())
+        self._api.enter()  # NCCL may have made another context current
+        self._stream = self._api.call(
+            "cuStreamCreate", self._api.driver.CUstream_flags.CU_STREAM_NON_BLOCKING
+        )
+        self._record = DeviceMemory(self._api, self._stream, len(text))
+        self._record.upload(np.frombuffer(text, np.uint8))
+        return NetworkHandles(self._record.address, int(self._window.handle))
 
     def free(self) -> None:
         """See :meth:`PeerRegion.free`."""
+        if self._record is not None:
+            self._record.free()
+        if self._stream is not None:
+            self._api.call("cuStreamDestroy", self._stream)
+        if self._device_communicator is not None:
+            self._device_communicator.close()
         if self._window is not None:
             self._window.close()
         self._buffer.close()
@@ -123,3 +154,9 @@ def _import() -> Any:
             f"a communicator of NCCL needs the package nccl4py: pip install 'ark-mlir[nccl]': "
             f"{error}"
         ) from None
+
+
+def _communicator_bytes() -> int:
+    """Returns the size of NCCL's record of a device communicator (``ncclDevComm``)."""
+    bindings: Any = importlib.import_module("nccl.bindings.nccl")
+    return int(bindings.dev_comm_dtype.itemsize)

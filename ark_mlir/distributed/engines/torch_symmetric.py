@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...errors import InvalidUsageError, UnsupportedError
+from .engine import NO_NETWORK
 
 if TYPE_CHECKING:
     from ...runtime.cuda.api import CudaApi
+    from ...runtime.cuda.blocks import NetworkHandles
 
 __all__ = ["TorchSymmetricMemory"]
 
@@ -88,6 +90,10 @@ class _TorchRegion:
                 f"torch symmetric memory cannot exchange memory: {error}"
             ) from error
         return [int(address) for address in self._handle.buffer_ptrs]
+
+    def connect(self) -> NetworkHandles:
+        """See :meth:`PeerRegion.connect`."""
+        raise UnsupportedError(NO_NETWORK)
 
     def free(self) -> None:
         """See :meth:`PeerRegion.free`."""

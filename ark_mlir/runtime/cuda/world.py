@@ -96,11 +96,15 @@ class CudaWorldDriver:
                     begun_word(semaphores.part(each).address, rank) for each in range(ranks)
                 ),
             )
-            driver.load(self._linked[rank].bundle, shared)
+            driver.load(*self._place(rank, shared))
             driver.clear_semaphores()
             if driver.api.ordinal != self._apis[0].ordinal:
                 self._constants[rank] = self._copy_constants(bundle, driver)
         self._check_residency()
+
+    def _place(self, rank: int, shared: SharedMemory) -> tuple[Bundle, SharedMemory]:
+        """Returns the linked program of a rank for the addresses of the shared memory."""
+        return self._linked[rank].bundle, shared
 
     def _check_residency(self) -> None:
         """Raises UnsupportedError unless the CTAs of all ranks on a GPU fit on it at once."""

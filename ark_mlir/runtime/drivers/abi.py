@@ -28,9 +28,9 @@ FREE_COUNTERS = BEGUN_WORD * 8 // SEMAPHORE_STRIDE
 DOMAIN_SHIFT = 48
 DOMAIN_INDEX = -(1 << 31)
 DOMAIN_INDEX_END = DOMAIN_INDEX + MOST_RANKS * RANK_COUNTERS
-# The words of the record of a network: communicator, window, address of the window, and offset of
-# the counters in it.
-NETWORK_WORDS = 4
+# The words of the record of a network: communicator, window, address of the window, offset of the
+# counters in it, number of ranks, and rank.
+NETWORK_WORDS = 6
 # The limit of the wait for the kernels of the other ranks to begin, as a multiple of the limit of a
 # wait.
 BEGIN_LIMIT_FACTOR = 5

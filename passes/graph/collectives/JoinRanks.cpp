@@ -215,7 +215,7 @@ Value Joiner::putOverNetwork(Cursor &cursor, ChannelOpInterface op) {
   if (!vector)
     vector = ReshapeOp::create(
         builder, op->getLoc(),
-        copy(cursor, op, "stage", ".stage", operand).getResult(0), flat);
+        copy(cursor, op, "put", ".stage", operand).getResult(0), flat);
   GroupOp group = copy(cursor, op, "put", ".to" + Twine(peer), vector);
   group.setTile(flat);
   NamedAttrList plan(group.getPlanAttr());

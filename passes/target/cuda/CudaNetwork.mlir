@@ -13,7 +13,6 @@ func.func private @ark_stop_word(%context: !llvm.ptr, %distance: i64) -> !llvm.p
 func.func private @ark_is_leader_again() -> i1
 
 llvm.func @ncclGin_C_init(!llvm.ptr, i32, !llvm.ptr, i32)
-llvm.func @ncclTeamWorld(!llvm.ptr) -> !llvm.struct<(i32, i32, i32)>
 llvm.func @ncclCoopAnyInitThread(!llvm.ptr)
 llvm.func @ncclGinPut_v3(
     !llvm.ptr, !llvm.ptr {llvm.byval = !llvm.struct<(i32, i32, i32)>}, i32, !llvm.ptr, i64,
@@ -50,8 +49,17 @@ func.func private @ark_init_network(%context: !llvm.ptr, %gin: !llvm.ptr, %team:
   %window = llvm.load %window_field : !llvm.ptr -> !llvm.ptr
   llvm.call @ncclGin_C_init(%gin, %backends, %communicator, %zero)
       : (!llvm.ptr, i32, !llvm.ptr, i32) -> ()
-  %world = llvm.call @ncclTeamWorld(%communicator)
-      : (!llvm.ptr) -> !llvm.struct<(i32, i32, i32)>
+  %ranks_field = llvm.getelementptr %network[kNetworkRanks] : (!llvm.ptr) -> !llvm.ptr, i64
+  %ranks = llvm.load %ranks_field : !llvm.ptr -> i64
+  %rank_field = llvm.getelementptr %network[kNetworkRank] : (!llvm.ptr) -> !llvm.ptr, i64
+  %rank = llvm.load %rank_field : !llvm.ptr -> i64
+  %ranks_i32 = arith.trunci %ranks : i64 to i32
+  %rank_i32 = arith.trunci %rank : i64 to i32
+  %stride = arith.constant 1 : i32
+  %none = llvm.mlir.poison : !llvm.struct<(i32, i32, i32)>
+  %with_ranks = llvm.insertvalue %ranks_i32, %none[0] : !llvm.struct<(i32, i32, i32)>
+  %with_rank = llvm.insertvalue %rank_i32, %with_ranks[1] : !llvm.struct<(i32, i32, i32)>
+  %world = llvm.insertvalue %stride, %with_rank[2] : !llvm.struct<(i32, i32, i32)>
   llvm.store %world, %team : !llvm.struct<(i32, i32, i32)>, !llvm.ptr
   llvm.call @ncclCoopAnyInitThread(%threads) : (!llvm.ptr) -> ()
   return %window : !llvm.ptr

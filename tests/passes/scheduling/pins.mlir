@@ -78,3 +78,45 @@ ark.program @withoutSync(
   ark.return
 }
 }
+
+// -----
+
+// The last SM of rank 0 starts copies to rank 1 in another domain. Other tasks of the rank have the other
+// three SMs.
+module attributes {ark.domains = array<i64: 0, 1>, ark.target = #ark.target<backend = cuda, arch = "sm_90a",
+    sms = 4, warps = 8, shared_memory = 2048, bandwidth = 4, flops = 100, handoff = 10, barrier = 20, overhead = 100>} {
+// CHECK-LABEL: ark.program @copyOverNetwork
+// CHECK: ark.lane sms = [0, 3] warps = [0, 8] {
+// CHECK-NEXT: ark.run "fill" [d0, d0 + 1]
+// CHECK-NEXT: }
+// CHECK-NEXT: ark.lane sms = [3, 4] warps = [0, 8] {
+// CHECK-NEXT: ark.run "put" [0, 1]
+// CHECK-NEXT: }
+// Rank 1 copies to no rank, and computes on all of its SMs.
+// CHECK-NEXT: ark.lane sms = [4, {{[58]}}] warps = [0, 8] {
+// CHECK-NEXT: ark.run "read"
+ark.program @copyOverNetwork(%y: memref<3xf32> {ark.kind = #ark.kind<output>, ark.name = "rank1/y"})
+    attributes {world_size = 2 : i64} {
+  %arena = ark.arena : memref<256xi8>
+  %c0 = arith.constant 0 : index
+  %c128 = arith.constant 128 : index
+  %s = memref.view %arena[%c0][] : memref<256xi8> to memref<3xf32>
+  %d = memref.view %arena[%c128][] : memref<256xi8> to memref<3xf32>
+  ark.task "fill" grid [3] ins() outs(%s[#ark.region<(d0) -> (d0), [1]>] : memref<3xf32>) attributes {plan = {rank = 0}} {
+  ^bb0(%i: index, %a: memref<1xf32, strided<[1], offset: ?>>):
+    ark.yield
+  }
+  ark.task "put" grid [1] ins(%s[#ark.region<(d0) -> (0), [3]>] : memref<3xf32>)
+      outs(%d[#ark.region<(d0) -> (0), [3]>] : memref<3xf32>) attributes {plan = {network = 1, rank = 0}} {
+  ^bb0(%i: index, %a: memref<3xf32, strided<[1], offset: ?>>, %b: memref<3xf32, strided<[1], offset: ?>>):
+    linalg.copy ins(%a : memref<3xf32, strided<[1], offset: ?>>) outs(%b : memref<3xf32, strided<[1], offset: ?>>)
+    ark.yield
+  }
+  ark.task "read" grid [1] ins(%d[#ark.region<(d0) -> (0), [3]>] : memref<3xf32>)
+      outs(%y[#ark.region<(d0) -> (0), [3]>] : memref<3xf32>) attributes {plan = {rank = 1}} {
+  ^bb0(%i: index, %a: memref<3xf32, strided<[1], offset: ?>>, %b: memref<3xf32, strided<[1], offset: ?>>):
+    ark.yield
+  }
+  ark.return
+}
+}

@@ -151,3 +151,55 @@ ark.program @pinLeavesTheRank() attributes {world_size = 2 : i64} {
   ark.return
 }
 }
+
+// -----
+
+module attributes {ark.domains = array<i64: 0, 1, 2>, ark.target = #ark.target<backend = cuda, arch = "sm_90a",
+    sms = 2, warps = 8, shared_memory = 2048, bandwidth = 4, flops = 100, handoff = 10, barrier = 20, overhead = 100>} {
+ark.program @tooFewSmsForCopies() attributes {world_size = 3 : i64} {
+  %arena = ark.arena : memref<384xi8>
+  %c0 = arith.constant 0 : index
+  %c128 = arith.constant 128 : index
+  %c256 = arith.constant 256 : index
+  %s = memref.view %arena[%c0][] : memref<384xi8> to memref<3xf32>
+  %d = memref.view %arena[%c128][] : memref<384xi8> to memref<3xf32>
+  %e = memref.view %arena[%c256][] : memref<384xi8> to memref<3xf32>
+  // expected-error @below {{is one of the copies of rank 0 to 2 ranks of other domains. Each of these ranks needs an SM, and the rank has 2 SMs}}
+  ark.task "put1" grid [1] ins(%s[#ark.region<(d0) -> (0), [3]>] : memref<3xf32>)
+      outs(%d[#ark.region<(d0) -> (0), [3]>] : memref<3xf32>) attributes {plan = {network = 1, rank = 0}} {
+  ^bb0(%i: index, %a: memref<3xf32, strided<[1], offset: ?>>, %b: memref<3xf32, strided<[1], offset: ?>>):
+    ark.yield
+  }
+  ark.task "put2" grid [1] ins(%s[#ark.region<(d0) -> (0), [3]>] : memref<3xf32>)
+      outs(%e[#ark.region<(d0) -> (0), [3]>] : memref<3xf32>) attributes {plan = {network = 2, rank = 0}} {
+  ^bb0(%i: index, %a: memref<3xf32, strided<[1], offset: ?>>, %b: memref<3xf32, strided<[1], offset: ?>>):
+    ark.yield
+  }
+  ark.return
+}
+}
+
+// -----
+
+module attributes {ark.domains = array<i64: 0, 1>, ark.target = #ark.target<backend = cuda, arch = "sm_90a",
+    sms = 2, warps = 8, shared_memory = 2048, bandwidth = 4, flops = 100, handoff = 10, barrier = 20, overhead = 100>} {
+ark.program @pinnedToTheSmOfCopies() attributes {world_size = 2 : i64} {
+  %arena = ark.arena : memref<256xi8>
+  %c0 = arith.constant 0 : index
+  %c128 = arith.constant 128 : index
+  %s = memref.view %arena[%c0][] : memref<256xi8> to memref<3xf32>
+  %d = memref.view %arena[%c128][] : memref<256xi8> to memref<3xf32>
+  // expected-error @below {{plan pins sms to [1, 2), and the target has 2 SMs, of which the last 1 copy to ranks of other domains}}
+  ark.task "fill" grid [1] ins() outs(%s[#ark.region<(d0) -> (0), [3]>] : memref<3xf32>)
+      attributes {plan = {rank = 0, sms = array<i64: 1, 2>}} {
+  ^bb0(%i: index, %a: memref<3xf32, strided<[1], offset: ?>>):
+    ark.yield
+  }
+  ark.task "put" grid [1] ins(%s[#ark.region<(d0) -> (0), [3]>] : memref<3xf32>)
+      outs(%d[#ark.region<(d0) -> (0), [3]>] : memref<3xf32>) attributes {plan = {network = 1, rank = 0}} {
+  ^bb0(%i: index, %a: memref<3xf32, strided<[1], offset: ?>>, %b: memref<3xf32, strided<[1], offset: ?>>):
+    ark.yield
+  }
+  ark.return
+}
+}

@@ -139,7 +139,11 @@ def lower(text: str, origins: Sequence[SourceLine] = (), races: bool = True) -> 
     text = re.sub(r"^declare .*@llvm\.nvvm\..*\n", "", text, flags=re.MULTILINE)
     text = re.sub(r"^!llvm\.dbg\.cu = .*\n", "", text, flags=re.MULTILINE)
     text = re.sub(r'"[\w.-]+"="[^"]*"', "", text)
+    # An attribute group may not be empty.
+    text = re.sub(r"^(attributes #\d+ = \{)\s*\}", r"\1 nounwind }", text, flags=re.MULTILINE)
     text = text.replace("ptx_kernel ", "")
+    # Structures are passed by their addresses to the stand-ins for functions of libraries.
+    text = re.sub(r" byval\((?:[^()]|\([^()]*\))*\)", "", text)
     text = _SHARED_CONSTANT.sub(lambda found: found[1] or "0", text)
     text = _SHARED_NUMBER.sub(r"call i64 @get_shared_address(\1)", text)
     text = re.sub(r"\baddrspacecast\b", "bitcast", text)

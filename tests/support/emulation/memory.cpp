@@ -18,12 +18,13 @@
 using namespace simt;
 
 namespace {
-constexpr int kHost = kMaxCtas;
+constexpr int kHost = kMaxCtas, kNetwork = kMaxCtas + 1;
+constexpr int kWriters = kMaxCtas + 2;
 constexpr uint32_t kAllBytes = 0xf;
 
 /// For every writer, the time up to which its stores are visible.
 struct View {
-  std::array<uint32_t, kMaxCtas + 1> seen{};
+  std::array<uint32_t, kWriters> seen{};
 
   void join(const View &other) {
     for (size_t i = 0; i < seen.size(); ++i)
@@ -96,8 +97,9 @@ std::vector<Version> versions;
 std::vector<Released> released;
 std::array<View, kMaxCtas> views, asyncViews;
 View hostView;
+std::vector<View> captures;
 /// The time of a CTA's last release: earlier stores are in views.
-std::array<uint32_t, kMaxCtas + 1> published;
+std::array<uint32_t, kWriters> published;
 std::vector<Fenced> fenced;
 /// The time of the last strong load that is not at the scope of the system, by
 /// word and CTA. Empty if there is one GPU.
@@ -123,6 +125,7 @@ void simt::beginMemory(const std::vector<int> &deviceOf) {
   views.fill(View());
   asyncViews.fill(View());
   hostView = View();
+  captures.clear();
   published.fill(0);
   fenced = std::vector<Fenced>(deviceOf.size() * kMaxThreads);
   narrowLoads.clear();
@@ -180,8 +183,11 @@ static uint32_t spread(uint32_t bytes) {
   return mask;
 }
 
-/// Returns true if a CTA reads a store of a CTA of another GPU.
+/// Returns true if a CTA reads a store of a CTA of another GPU, or of a network
+/// adapter.
 static bool isElsewhere(const Reader &reader, const Version &version) {
+  if (version.writer == kNetwork)
+    return true;
   return reader.own != kHost && version.writer != kHost &&
          deviceOfCta[version.writer] != reader.device;
 }
@@ -224,7 +230,7 @@ static Version &addVersion(char *word, uint32_t bytes, int writer, bool isWeak,
   uint32_t &shadow = getShadow(word);
   versions.push_back({now, now + delay, getWord(word), load32(word), shadow, 0,
                       uint8_t(writer), uint8_t(bytes), isWeak, false,
-                      writer == kHost ? Stamp() : getStamp()});
+                      writer >= kHost ? Stamp() : getStamp()});
   shadow = versions.size() - 1;
   return versions.back();
 }
@@ -251,7 +257,7 @@ static void recordWeak(char *to, int64_t bytes, int writer) {
   for (; word < to + bytes; word += 4) {
     uint32_t mask = maskOf(word, to, bytes);
     if (isCovered(getShadow(word), mask, writer))
-      versions[getShadow(word)].stamp = writer == kHost ? Stamp() : getStamp();
+      versions[getShadow(word)].stamp = writer >= kHost ? Stamp() : getStamp();
     else
       addVersion(word, mask, writer, /*isWeak=*/true, delay);
   }
@@ -394,6 +400,9 @@ static void checkStoresElsewhere(const char *word, const Reader &reader) {
     if (reader.mustSee(version))
       return;
     bool isStrong = reader.isOfSystem && version.isOfSystem;
+    if (isElsewhere(reader, version) && !isStrong && version.writer == kNetwork)
+      fail("a load races with a store of a network adapter, not at the scope "
+           "of the system");
     if (isElsewhere(reader, version) && !isStrong)
       fail("a load races with a store of GPU %d, not both at the scope of the "
            "system",
@@ -551,6 +560,59 @@ void simt::fence(Scope scope) {
 void simt::fenceAsyncProxy() {
   int cta = getCta();
   asyncViews[cta].join(publish());
+}
+
+//===----------------------------------------------------------------------===//
+// Network adapters
+//===----------------------------------------------------------------------===//
+
+int simt::captureForNetwork() {
+  const auto &released = getFenced().released;
+  captures.push_back(released ? released->far : View());
+  return captures.size() - 1;
+}
+
+void simt::readForNetwork(int capture, void *to, const char *from,
+                          int64_t bytes) {
+  readWords(static_cast<char *>(to), from, bytes,
+            Reader{captures[capture], /*own=*/-1, /*isStrong=*/false, draw(),
+                   /*device=*/-1});
+}
+
+void simt::writeFromNetwork(char *to, const void *from, int64_t bytes) {
+  if (bytes == sizeof(uint64_t) && uintptr_t(to) % sizeof(uint64_t) == 0) {
+    // Threads poll such words.
+    tick();
+    for (int i = 0; i < bytes; i += 4)
+      addVersion(to + i, kAllBytes, kNetwork, /*isWeak=*/false, drawDelay())
+          .isOfSystem = true;
+  } else {
+    recordWeak(to, bytes, kNetwork);
+  }
+  memcpy(to, from, bytes);
+}
+
+void simt::addFromNetwork(char *counter, uint64_t value, int capture) {
+  View view = captures[capture];
+  view.seen[kNetwork] = now;
+  published[kNetwork] = now;
+  Released passed;
+  passed.near.fill(view);
+  passed.far = view;
+  if (uint32_t last = getShadow(counter);
+      isVersion(last) && versions[last].view && !versions[last].isWeak)
+    passed.join(released[versions[last].view]);
+  tick();
+  uint32_t number = released.size();
+  released.push_back(passed);
+  uint32_t delay = drawDelay();
+  for (int i = 0; i < 8; i += 4) {
+    Version &version = addVersion(counter + i, kAllBytes, kNetwork,
+                                  /*isWeak=*/false, delay);
+    version.view = number;
+    version.isOfSystem = true;
+  }
+  storeNow(counter, loadNow(counter, 8) + value, 8);
 }
 
 //===----------------------------------------------------------------------===//

@@ -63,6 +63,15 @@ void fence(Scope scope);
 /// Makes everything visible to the CTA also visible to its later copies.
 void fenceAsyncProxy();
 
+/// Accesses of network adapters. A capture stands for what the current thread
+/// has released to all GPUs by its last fence. A copy that begins at a capture
+/// sees this. An addition passes on the capture, and all that network adapters
+/// have written.
+int captureForNetwork();
+void readForNetwork(int capture, void *to, const char *from, int64_t bytes);
+void writeFromNetwork(char *to, const void *from, int64_t bytes);
+void addFromNetwork(char *counter, uint64_t value, int capture);
+
 /// Ends the launch unless one buffer that the GPU may access holds all bytes.
 void checkBuffer(const char *access, const char *at, int64_t bytes);
 /// Ends the launch as `checkBuffer` does, and if the address is not aligned.

@@ -4,6 +4,7 @@
 
 #include "copies.h"
 #include "memory.h"
+#include "network.h"
 #include "races.h"
 #include "shared.h"
 #include "state.h"
@@ -196,11 +197,17 @@ static void runTurns(std::mutex &lock) {
   while (true) {
     std::lock_guard<std::mutex> guard(lock);
     Cta *cta = pickCta();
-    if (!cta || !launch->failure.empty())
+    if (!launch->failure.empty())
       return;
+    if (!cta) {
+      if (const char *left = endNetwork())
+        launch->failure = left;
+      return;
+    }
     launch->hasProgress = false;
     ++launch->turn;
     runTurn(*cta);
+    proceedMessages();
     if (launch->hasProgress) {
       idleTurns = 0;
       step = kTurnNanoseconds;
@@ -271,6 +278,7 @@ int simt_launch(const Part *parts, int count, int threads, int warpSize,
     }
     int ctas = own.ctas.size();
     beginMemory(deviceOf);
+    beginNetwork();
     if (count > 1)
       skewParts();
     beginShared(ctas, threads, sharedBytes);

@@ -283,7 +283,7 @@ def stop(lanes: tuple[int, ...]) -> HandOff:
     All other lanes load the word before the barrier, too, since they may be an iteration behind;
     they may get either value. The barrier alone orders the loads after it, which are weak here.
     """
-    store, load = _MANY.find("ark_store_stop", "st"), _MANY.find("ark_load_stop", "ld")
+    store, load = _MANY.find("ark_store_remote", "st"), _MANY.find("ark_load_stop", "ld")
     semaphore = barrier_of(lanes)
     threads: list[tuple[int, int, str]] = []
     for cta, (gpu, lane) in enumerate(_lanes(lanes)):
@@ -299,7 +299,7 @@ def stop(lanes: tuple[int, ...]) -> HandOff:
 
 def begin() -> HandOff:
     """Each kernel stores to the other GPU that it has begun, and polls its own word."""
-    store = _MANY.find("ark_sync_ranks_as_leader", "st")
+    store = _MANY.find("ark_store_remote", "st")
     load = _MANY.find("ark_sync_ranks_as_leader", "ld")
     program = make(
         (0, 0, f"{store} b.1, 1; {load} b.0 until 1"),

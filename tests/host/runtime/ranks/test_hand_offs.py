@@ -95,8 +95,8 @@ def test_reasons_are_about_hand_offs() -> None:
 def test_every_access_of_the_texts_is_explored() -> None:
     """A new access in a text needs a hand-off. Wide packets differ in their width alone."""
     explored = {
-        "ark_add_arrival",
         "ark_add_release",
+        "ark_add_remote_arrival",
         "ark_load_acquire",
         "ark_load_arrivals",
         "ark_load_host",
@@ -107,7 +107,7 @@ def test_every_access_of_the_texts_is_explored() -> None:
         "ark_set_if_zero",
         "ark_store_host",
         "ark_store_release",
-        "ark_store_stop",
+        "ark_store_remote",
         "ark_sync_ranks_as_leader",
     }
     wide = {"ark_send_wide_packet", "ark_load_wide_packets"}

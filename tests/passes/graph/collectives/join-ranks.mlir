@@ -65,3 +65,45 @@ ark.program @alone(%x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x
 ark.program @withoutRank() {
   ark.return
 }
+
+// -----
+
+// Between domains, SMs copy to a contiguous buffer, from which a network adapter copies. Puts of the same
+// tensor share the buffer.
+// CHECK-LABEL: ark.program @sender(
+// CHECK-SAME: %[[X0:.+]]: tensor<2x4xf32> {ark.kind = #ark.kind<input>, ark.name = "rank0/x"}
+// CHECK: %[[STAGE:.+]] = ark.group "rank0/put.stage" (%[[A:.+]] = %[[X0]]) attributes {ops = ["put"], plan = {rank = 0 : i64}}
+// CHECK:   ark.copy %[[A]]
+// CHECK: %[[FLAT:.+]] = ark.reshape %[[STAGE]] shape = [8]
+// CHECK: %[[PUT1:.+]] = ark.group "rank0/put.to1" (%[[B:.+]] = %[[FLAT]]) attributes {ops = ["put"], plan = {network = 1 : i64, rank = 0 : i64}, tile = array<i64: 8>}
+// CHECK:   ark.copy %[[B]]
+// CHECK: ark.reshape %[[PUT1]] shape = [2, 4]
+// CHECK-NOT: put.stage
+// CHECK: ark.group "rank0/put.to2" (%{{.+}} = %[[FLAT]]) attributes {ops = ["put"], plan = {network = 2 : i64, rank = 0 : i64}, tile = array<i64: 8>}
+// A put within a domain is one group.
+// CHECK: ark.group "rank1/put.to2" (%{{.+}} = %{{.+}}) attributes {ops = ["put"], plan = {rank = 1 : i64}}
+module attributes {ark.domains = array<i64: 0, 1, 1>} {
+ark.program @sender(%x: tensor<2x4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> () attributes {rank = 0 : i64, world_size = 3 : i64} {
+  %c = ark.channel.open peer = 1 tag = 3 : !ark.channel
+  ark.channel.put %c, %x : !ark.channel, tensor<2x4xf32>
+  %d = ark.channel.open peer = 2 tag = 3 : !ark.channel
+  ark.channel.put %d, %x : !ark.channel, tensor<2x4xf32>
+  ark.return
+}
+ark.program @between() -> (tensor<2x4xf32> {ark.name = "y"}) attributes {rank = 1 : i64, world_size = 3 : i64} {
+  %c = ark.channel.open peer = 0 tag = 3 : !ark.channel
+  %0 = ark.channel.get %c : !ark.channel -> tensor<2x4xf32>
+  %d = ark.channel.open peer = 2 tag = 4 : !ark.channel
+  ark.channel.put %d, %0 : !ark.channel, tensor<2x4xf32>
+  ark.return %0 : tensor<2x4xf32>
+}
+ark.program @last() -> (tensor<2x4xf32> {ark.name = "y"}, tensor<2x4xf32> {ark.name = "z"})
+    attributes {rank = 2 : i64, world_size = 3 : i64} {
+  %c = ark.channel.open peer = 0 tag = 3 : !ark.channel
+  %0 = ark.channel.get %c : !ark.channel -> tensor<2x4xf32>
+  %d = ark.channel.open peer = 1 tag = 4 : !ark.channel
+  %1 = ark.channel.get %d : !ark.channel -> tensor<2x4xf32>
+  ark.return %0, %1 : tensor<2x4xf32>, tensor<2x4xf32>
+}
+}

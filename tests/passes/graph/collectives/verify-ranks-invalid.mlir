@@ -124,3 +124,11 @@ ark.program @ranks_c4_peer() attributes {rank = 0 : i64, world_size = 1 : i64} {
   %0 = ark.recv from 3 tag = 0 : tensor<4xf32>
   ark.return
 }
+
+// -----
+
+module attributes {ark.domains = array<i64: 0, 0, 1>} {
+// expected-error @below {{the module names the domains of 3 ranks, but the world has 2 ranks (ranks_c5)}}
+ark.program @first() attributes {rank = 0 : i64, world_size = 2 : i64} { ark.return }
+ark.program @second() attributes {rank = 1 : i64, world_size = 2 : i64} { ark.return }
+}

@@ -1,0 +1,85 @@
+"""Blocks: the memory of each rank that other ranks access, as one block of bytes per rank.
+
+A block has the rank's parts of the arena, the counters and the task packets, in this order. The
+block of a rank in another NVLink domain has no address in this process: a network library accesses
+it by its offset in a window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..drivers.abi import RANK_COUNTERS, SEMAPHORE_STRIDE
+from ..gpu.kernel import SharedMemory, begun_word
+from ..gpu.memory import DeviceBytes
+from ..ranks.relocation import PartAddresses, domain_address
+
+if TYPE_CHECKING:
+    from ...bundle import Bundle
+    from .api import CudaApi
+
+__all__ = ["NetworkHandles", "bytes_of_block", "divide_blocks"]
+
+
+class NetworkHandles(NamedTuple):
+    """What a kernel passes to the functions of a network library.
+
+    Attributes:
+        communicator: the address of the communicator, in memory of the GPU.
+        window: the handle of the window that has the block of each rank.
+    """
+
+    communicator: int
+    window: int
+
+
+def bytes_of_block(bundle: Bundle) -> int:
+    """Returns the bytes of the block of one rank."""
+    manifest = bundle.manifest
+    parts = (manifest.arena + manifest.packets) // manifest.ranks
+    return parts + RANK_COUNTERS * SEMAPHORE_STRIDE
+
+
+def divide_blocks(
+    api: CudaApi,
+    bundle: Bundle,
+    rank: int,
+    begins: Sequence[int | None],
+    network: NetworkHandles | None = None,
+) -> tuple[PartAddresses, SharedMemory]:
+    """Divides the blocks of all ranks into arenas, counters and task packets.
+
+    Args:
+        api: the API of NVIDIA's driver on the GPU of `rank`.
+        bundle: the program of all ranks.
+        rank: the rank of the kernel.
+        begins: the address of each rank's block; None for a rank of another domain.
+        network: the handles of the network library that reaches these ranks.
+    """
+    ranks = bundle.manifest.ranks
+    arena, packets = bundle.manifest.arena // ranks, bundle.manifest.packets // ranks
+    counters = RANK_COUNTERS * SEMAPHORE_STRIDE
+    known = [
+        domain_address(other, 0) if begin is None else begin for other, begin in enumerate(begins)
+    ]
+    addresses = PartAddresses(
+        rank=rank,
+        arenas=tuple(known),
+        counters=tuple(begin + arena for begin in known),
+        packets=tuple(begin + arena + counters for begin in known),
+        arena_part=arena,
+        packets_part=packets,
+        apart=frozenset(other for other, begin in enumerate(begins) if begin is None),
+    )
+    record = () if network is None else (*network, known[rank], arena, ranks, rank)
+    shared = SharedMemory(
+        arena=DeviceBytes(api, addresses.arena, 0),
+        semaphores=DeviceBytes(api, addresses.counters[rank], counters),
+        packets=DeviceBytes(api, addresses.own_packets, 0),
+        own_packets=DeviceBytes(api, addresses.packets[rank], packets),
+        begun=tuple(begun_word(each, rank) for each in addresses.counters),
+        slots=addresses.slots,
+        network=record,
+    )
+    return addresses, shared
