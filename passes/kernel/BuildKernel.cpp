@@ -33,10 +33,6 @@ using namespace mlir::ark;
 /// of backends that have special instructions for global memory.
 static constexpr llvm::StringLiteral kMarkGlobal = "ark_mark_global";
 
-/// Function that starts a copy by a network adapter if its destination is in
-/// another domain. Defined only by texts for several domains.
-static constexpr llvm::StringLiteral kCopyToDomain = "ark_copy_to_domain";
-
 static void buildTraced(func::FuncOp function, bool trace) {
   OpBuilder builder = OpBuilder::atBlockBegin(function.addEntryBlock());
   Location loc = function.getLoc();
@@ -57,7 +53,7 @@ public:
       : run(run), mark(symbols.lookup<func::FuncOp>(kMarkGlobal)),
         readTask(symbols.lookup<func::FuncOp>(abi::kTaskFunction)),
         findOperand(symbols.lookup<func::FuncOp>(abi::kOperandFunction)),
-        copyToDomain(symbols.lookup<func::FuncOp>(kCopyToDomain)),
+        copyToDomain(symbols.lookup<func::FuncOp>(abi::kCopyToDomainFunction)),
         loc(run.getLoc()), builder(run.getContext()),
         converter(run.getContext()),
         pointer(LLVM::LLVMPointerType::get(run.getContext())) {}

@@ -27,6 +27,10 @@ inline constexpr llvm::StringLiteral kResident = "ark_resident_loop";
 inline constexpr llvm::StringLiteral kInstructionFunction = "ark_instruction";
 inline constexpr llvm::StringLiteral kTaskFunction = "ark_task";
 inline constexpr llvm::StringLiteral kOperandFunction = "ark_operand";
+/// Function that starts a copy by a network adapter if its destination is in
+/// another domain. Defined only by texts for several domains.
+inline constexpr llvm::StringLiteral kCopyToDomainFunction =
+    "ark_copy_to_domain";
 /// Function that records an index out of range.
 inline constexpr llvm::StringLiteral kReportIndex = "ark_report_index";
 /// Function that returns the epoch.

@@ -104,8 +104,9 @@ static std::optional<int64_t> getOperand(Value entry) {
 
 /// Marks the result of a lookup in the operand table if it is the address of a
 /// packet. A body looks up its own operands. The dispatch loop passes looked-up
-/// addresses to bodies, whose arguments are marked. Any other lookup
-/// conservatively counts as the address of a packet.
+/// addresses to bodies, whose arguments are marked, and to copies between
+/// domains, which copy no packets (network_c1). Any other lookup conservatively
+/// counts as the address of a packet.
 void PacketTracker::markLookup(LLVM::CallOp lookup) {
   auto parent = lookup->getParentOfType<LLVM::LLVMFuncOp>();
   if (auto body = packets.find(parent.getSymNameAttr());
@@ -121,7 +122,8 @@ void PacketTracker::markLookup(LLVM::CallOp lookup) {
   bool isForBodies = llvm::all_of(lookup->getUsers(), [&](Operation *user) {
     auto call = dyn_cast<LLVM::CallOp>(user);
     return call && call.getCallee() &&
-           packets.contains(call.getCalleeAttr().getAttr());
+           (packets.contains(call.getCalleeAttr().getAttr()) ||
+            *call.getCallee() == abi::kCopyToDomainFunction);
   });
   if (!isForBodies)
     mark(lookup.getResult());
