@@ -7,7 +7,7 @@ import importlib
 import logging
 import re
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any, Protocol, cast
@@ -16,11 +16,13 @@ from .. import ir
 from ..dialects import gpu
 from ..errors import InvalidUsageError, UnsupportedError
 from ..passmanager import PassManager
+from ..pins import NCCL_VERSION
 from .backend import Backend, Code
 from .cubin import empty_section
 from .cuda_assembler import Assembled, choose_assembler
 from .cuda_lines import SourceLine, name_lines, take_line_table
 from .cuda_math import define_functions
+from .cuda_network import needs_network, network_library
 from .cuda_toolkit import Toolkit, find_libdevice
 from .fingerprints import hash_files
 from .gpu_module import find_op
@@ -33,6 +35,8 @@ _LOG = logging.getLogger("ark.compiler")
 _SOURCE = b".nv_debug_ptx_txt"
 # A function that the PTX declares but does not define.
 _EXTERNAL = re.compile(r"^\.extern \.func +(?:\(.*\) )?([\w$]+)", re.MULTILINE)
+# Functions that NVIDIA's driver defines.
+_OF_DRIVER = frozenset({"__assertfail"})
 
 
 def detect(device: int = 0) -> Target:
@@ -97,10 +101,11 @@ class _Cuda:
         return {}
 
     def fingerprint(self, cpu: str) -> str:
-        """Returns the identities of the toolchain and the device library."""
+        """Returns the identities of the toolchain and the device libraries."""
         del cpu
         toolchain = _choose_toolchain()
-        return f"{toolchain.name} {toolchain.fingerprint()} {_library_hash(find_libdevice())}"
+        libraries = f"{_library_hash(find_libdevice())} NCCL {NCCL_VERSION}"
+        return f"{toolchain.name} {toolchain.fingerprint()} {libraries}"
 
     def emit(self, module: ir.Operation, cpu: str, opt_level: int, line_info: bool) -> Code:
         """Returns a cubin for one architecture, or PTX for NVIDIA's driver."""
@@ -196,15 +201,21 @@ def _run(module: ir.Operation, passes: str) -> None:
 def _to_ptx(module: ir.Operation) -> str:
     """Returns the PTX of the module's ``gpu.module``, which is replaced by a ``gpu.binary``."""
     toolkit = find_libdevice()
+    gpu_module = find_op(module, "gpu.module")
+    options = ["format=isa"]
     if toolkit is None:
-        define_functions(find_op(module, "gpu.module"))
-        _run(module, "gpu-module-to-binary{format=isa}")
+        define_functions(gpu_module)
     else:
-        _run(module, f"gpu-module-to-binary{{format=isa toolkit='{toolkit.root}'}}")
+        options.append(f"toolkit='{toolkit.root}'")
+    with ExitStack() as files:
+        if needs_network(gpu_module):
+            library = files.enter_context(network_library(gpu_module))
+            options.append(f"l='{library}'")
+        _run(module, f"gpu-module-to-binary{{{' '.join(options)}}}")
     objects = ir.ArrayAttr(find_op(module, "gpu.binary").attributes["objects"])
     code: bytes = cast("Any", gpu).ObjectAttr(objects[0]).object
     ptx = code.decode().rstrip("\0")
-    if missing := sorted(set(_EXTERNAL.findall(ptx))):
+    if missing := sorted(set(_EXTERNAL.findall(ptx)) - _OF_DRIVER):
         raise UnsupportedError(
             f"the program needs {', '.join(missing)} of NVIDIA's device library, which is not "
             "installed: install the package nvidia-cuda-nvcc, or set CUDA_HOME"

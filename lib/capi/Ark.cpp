@@ -5,6 +5,7 @@
 #include "dialects/ark/ArkDialect.h"
 #include "lib/registration/RegisterAll.h"
 #include "lib/support/FatalErrors.h"
+#include "lib/target/Bitcode.h"
 #include "lib/target/NativeObject.h"
 #include "lib/validation/TableProof.h"
 
@@ -74,6 +75,19 @@ void arkGetHostCpu(MlirStringCallback callback, void *triple, void *name,
   callback(mlirStringRefCreate(host.name.data(), host.name.size()), name);
   callback(mlirStringRefCreate(host.features.data(), host.features.size()),
            features);
+}
+
+MlirLogicalResult arkSetDataLayout(MlirStringRef bitcode, MlirStringRef layout,
+                                   MlirStringCallback callback, void *data,
+                                   void *problem) {
+  auto changed = ark::setDataLayout(unwrap(bitcode), unwrap(layout));
+  if (changed) {
+    callback(mlirStringRefCreate(changed->data(), changed->size()), data);
+    return mlirLogicalResultSuccess();
+  }
+  std::string message = llvm::toString(changed.takeError());
+  callback(mlirStringRefCreate(message.data(), message.size()), problem);
+  return mlirLogicalResultFailure();
 }
 
 /// Returns `file:line` of a location, or only the file for line 0.

@@ -88,6 +88,16 @@ std::string translate(MlirModule module, ArkCodeKind kind,
   return code;
 }
 
+nb::bytes setDataLayout(nb::bytes bitcode, const std::string &layout) {
+  std::string data, problem;
+  MlirLogicalResult result =
+      arkSetDataLayout(mlirStringRefCreate(bitcode.c_str(), bitcode.size()),
+                       toRef(layout), appendTo, &data, &problem);
+  if (mlirLogicalResultIsFailure(result))
+    throw nb::value_error(problem.c_str());
+  return nb::bytes(data.data(), data.size());
+}
+
 nb::tuple hostCpu() {
   std::string triple, name, features;
   arkGetHostCpu(appendTo, &triple, &name, &features);
@@ -177,6 +187,12 @@ none. Raises MLIRError with LLVM's messages if the translation fails.)");
       nb::arg("module"), nb::kw_only(), nb::arg("triple") = "",
       nb::arg("cpu") = "", nb::arg("features") = "", nb::arg("opt_level") = 3,
       "Compiles as translate_to_object does and returns assembly text.");
+
+  m.def("set_data_layout", setDataLayout, nb::arg("bitcode"), nb::arg("layout"),
+        R"(Returns a library of LLVM bitcode with another data layout.
+
+Raises ValueError with LLVM's message if the bytes are no bitcode, or the layout
+is not valid.)");
 
   m.def(
       "translate_to_llvm_ir",

@@ -24,6 +24,7 @@ BASE = {
     "monitor",
     "paths",
     "permissions",
+    "pins",
     "progress",
     "tools",
     "typing",

@@ -10,17 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import InvalidUsageError, UnsupportedError
+from ...pins import NCCL4PY_VERSION, NCCL_VERSION
 from ...runtime.cuda.blocks import NetworkHandles
 from ...runtime.gpu.memory import DeviceMemory
 
 if TYPE_CHECKING:
     from ...runtime.cuda.api import CudaApi
 
-__all__ = ["NCCL4PY_VERSION", "NCCL_VERSION", "NcclMemory"]
-
-# The versions that the extra `nccl` installs. Windows and their functions change with releases.
-NCCL_VERSION = "2.32.3"
-NCCL4PY_VERSION = "0.6.0"
+__all__ = ["NcclMemory"]
 
 
 class NcclMemory:

@@ -60,6 +60,13 @@ arkTranslateToObject(MlirModule module, const ArkCodegenOptions *options,
 MLIR_CAPI_EXPORTED void arkGetHostCpu(MlirStringCallback callback, void *triple,
                                       void *name, void *features);
 
+/// Changes the data layout of a library of LLVM bitcode. Calls `callback` once:
+/// with the bytes of the library and `data`, or on failure with LLVM's message
+/// and `problem`.
+MLIR_CAPI_EXPORTED MlirLogicalResult
+arkSetDataLayout(MlirStringRef bitcode, MlirStringRef layout,
+                 MlirStringCallback callback, void *data, void *problem);
+
 /// The sections of a bundle that a proof needs. Messages refer to the bundle by
 /// the name `where`.
 typedef struct {

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ark_mlir.distributed.engines.nccl import NCCL4PY_VERSION, NCCL_VERSION
+from ark_mlir.pins import NCCL4PY_VERSION, NCCL_VERSION
 
 SCENARIOS = Path(__file__).parent / "engine_scenarios.py"
 ENGINES = ["torch", "mscclpp", "nccl"]

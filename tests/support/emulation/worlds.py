@@ -152,6 +152,7 @@ class World:
             of a run without mutations, and differ from the target cpu's by rounding.
         between: a pattern of the ops whose packets go to other GPUs. The scope of a GPU suffices
             for other packets.
+        kind: the class of the emulation.
         options: options of :class:`Emulation`.
     """
 
@@ -164,10 +165,11 @@ class World:
         iterations: int = 1,
         exact: bool = True,
         between: str = "",
+        kind: type[Emulation] = Emulation,
         **options: Any,
     ) -> None:
         settings: dict[str, Any] = {"sms": 2, "warps": 4, **options}
-        self.emulation = Emulation(programs, library, folder, devices=devices, **settings)
+        self.emulation = kind(programs, library, folder, devices=devices, **settings)
         rng = np.random.default_rng(0)
         self._inputs = [draw(rng, program) for program in programs]
         self._parameters = [draw_arguments(rng, program.parameters, 0.1) for program in programs]

@@ -1,0 +1,108 @@
+"""Kernels for ranks of several NVLink domains, linked with NCCL's device functions."""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import pytest
+
+pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
+
+import ark_mlir as ark
+from ark_mlir._mlir_libs import _ark
+from ark_mlir.compiler import bundles
+from ark_mlir.compiler.options import CompileOptions
+from ark_mlir.compiler.source import load_module
+from ark_mlir.pins import NCCL_VERSION
+from ark_mlir.targets import cuda_network
+
+
+def sums(size: int) -> list[ark.Program]:
+    programs: list[ark.Program] = []
+    for rank in range(size):
+        with ark.Program("sums", rank=rank, world_size=size) as program:
+            ark.output("y", ark.all_reduce(ark.input("x", (4, 96), ark.fp32)))
+        programs.append(program)
+    return programs
+
+
+def compile_sums(domains: list[int] | None) -> Any:
+    options = CompileOptions(domains=domains, cache=False)
+    return bundles.compile_bundle(load_module(sums(2)), "cuda:sm_90a", options)
+
+
+def test_a_kernel_links_with_nccl(capfd: pytest.CaptureFixture[str]) -> None:
+    try:
+        found = version("nvidia-nccl-cu13")
+    except PackageNotFoundError:
+        pytest.skip("needs nvidia-nccl-cu13: pip install 'ark-mlir[nccl]'")
+    assert found == NCCL_VERSION
+    bundle = compile_sums([0, 1])
+    assert bundle.manifest.domains == (0, 1)
+    image = bytes(bundle.sections["kernel"])
+    assert image.startswith(b"\x7fELF") or b".version" in image
+    # LLVM does not warn that the library has another data layout.
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("found", "message"),
+    [
+        (
+            None,
+            r"needs? nvidia-nccl-cu13 .*, which is not installed: pip install 'ark-mlir\[nccl\]'",
+        ),
+        ("2.31.2", r"version 2\.31\.2 is installed: pip install 'ark-mlir\[nccl\]'"),
+        (NCCL_VERSION, r"has no file /nowhere/nvidia/nccl/lib/libnccl_device\.bc"),
+    ],
+    ids=["missing", "another version", "incomplete"],
+)
+def test_a_library_that_does_not_fit(
+    found: str | None, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Distribution:
+        version = found
+
+        def locate_file(self, name: str) -> str:
+            return f"/nowhere/{name}"
+
+    def distribution(name: str) -> Any:
+        if found is None:
+            raise PackageNotFoundError(name)
+        return Distribution()
+
+    monkeypatch.setattr(cuda_network, "distribution", distribution)
+    with pytest.raises(ark.UnsupportedError, match=message):
+        compile_sums([0, 1])
+
+
+def test_one_domain_needs_no_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cuda_network, "distribution", None)
+    assert compile_sums([3, 3]).manifest.domains == ()
+    assert compile_sums(None).sections["kernel"] == compile_sums([3, 3]).sections["kernel"]
+
+
+def test_bytes_that_are_no_library() -> None:
+    with pytest.raises(ValueError, match="bitcode"):
+        _ark.set_data_layout(b"no bitcode", "e")
+
+
+def test_a_layout_that_is_not_valid() -> None:
+    with pytest.raises(ValueError):
+        _ark.set_data_layout(b"", "x-y")
+
+
+@pytest.mark.parametrize(
+    ("domains", "message"),
+    [
+        ([0, 1, 1], "has 3 numbers, and the program has 2 ranks: give a number for each rank"),
+        ("01", "expected a number for each rank, such as"),
+        ([0, -1], "expected a number for each rank, such as"),
+        ([0, True], "expected a number for each rank, such as"),
+    ],
+    ids=str,
+)
+def test_domains_that_do_not_fit(domains: Any, message: str) -> None:
+    with pytest.raises(ark.InvalidUsageError, match=message):
+        compile_sums(domains)
