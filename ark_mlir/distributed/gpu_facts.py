@@ -125,11 +125,19 @@ def _check_shared_gpu(
         )
 
 
-def peer_problem(api: CudaApi, messages: ControlMessages, rank: int) -> str | None:
+def peer_problem(
+    api: CudaApi, messages: ControlMessages, rank: int, domains: Sequence[int] = ()
+) -> str | None:
     """Returns the reason why the GPU of this rank cannot access the GPU of another rank.
 
-    Returns None if it can access the GPUs of all ranks. A GPU that this process does not see is not
-    checked.
+    Returns None if it can access the GPUs of all ranks of its domain. A GPU that this process does
+    not see is not checked.
+
+    Args:
+        api: the API of NVIDIA's driver on the GPU of this rank.
+        messages: the facts of all ranks.
+        rank: this rank.
+        domains: the NVLink domain of each rank; empty if all ranks are in one domain.
     """
     visible: dict[str, Any] = {}
     for ordinal in range(int(api.call("cuDeviceGetCount"))):
@@ -138,6 +146,8 @@ def peer_problem(api: CudaApi, messages: ControlMessages, rank: int) -> str | No
     for message in messages:
         other = visible.get(message.body["uuid"])
         if other is None or message.body["uuid"] == messages[rank].body["uuid"]:
+            continue
+        if domains and domains[message.sender] != domains[rank]:
             continue
         if not api.call("cuDeviceCanAccessPeer", api.device, other):
             return (

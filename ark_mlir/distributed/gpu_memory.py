@@ -80,7 +80,9 @@ class GpuMemory:
         """
         messages = call.all_gather("GPU", {**read_facts(self._api), "engine": self.sharing})
         check_facts(messages, bundle)
-        _agree(call, "peers", peer_problem(self._api, messages, rank))
+        # Only an engine can reach another domain.
+        domains = () if self._engine is None else bundle.manifest.domains
+        _agree(call, "peers", peer_problem(self._api, messages, rank, domains))
         if self._engine is not None:
             self._take_engine(call, bundle, rank, self._engine)
             return

@@ -23,7 +23,7 @@ __all__ = ["NetworkHandles", "bytes_of_block", "divide_blocks"]
 
 
 class NetworkHandles(NamedTuple):
-    """What a kernel passes to the functions of a network library.
+    """The handles that a kernel passes to the functions of a network library.
 
     Attributes:
         communicator: the address of the communicator, in memory of the GPU.

@@ -96,13 +96,13 @@ class CudaWorldDriver:
                     begun_word(semaphores.part(each).address, rank) for each in range(ranks)
                 ),
             )
-            driver.load(*self._place(rank, shared))
+            driver.load(*self._relocate(rank, shared))
             driver.clear_semaphores()
             if driver.api.ordinal != self._apis[0].ordinal:
                 self._constants[rank] = self._copy_constants(bundle, driver)
         self._check_residency()
 
-    def _place(self, rank: int, shared: SharedMemory) -> tuple[Bundle, SharedMemory]:
+    def _relocate(self, rank: int, shared: SharedMemory) -> tuple[Bundle, SharedMemory]:
         """Returns the linked program of a rank for the addresses of the shared memory."""
         return self._linked[rank].bundle, shared
 

@@ -15,9 +15,9 @@ def VerifyRanksPass : Pass<"ark-verify-ranks", "::mlir::ModuleOp"> {
     - (ranks_c2) a collective has the world size of its program.
     - (ranks_c3) all ranks execute the same collectives in the same order: op, type of the operand,
       kind, axis and root agree.
-    - (ranks_c5) if the module has `ark.domains`, every rank has a domain.
     - (ranks_c4) each tensor that a rank sends to another under a tag is received there under that
       tag, in the same order and with the same type.
+    - (ranks_c5) if the module has `ark.domains`, every rank has a domain.
 
     Changes nothing.
   }];

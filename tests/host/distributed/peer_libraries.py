@@ -7,6 +7,7 @@ descriptors of each other in a folder.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
 import time
@@ -236,13 +237,22 @@ def install_mscclpp() -> None:
 
 
 class NcclCommunicator:
-    """A stand-in for ``nccl.core.Communicator``."""
+    """A stand-in for ``nccl.core.Communicator``.
+
+    Args:
+        broker: the connection to the other processes.
+        reachable: the number of consecutive ranks whose GPUs access each other; None for all.
+
+    Attributes:
+        open: the number of device communicators that are open.
+    """
 
     def __init__(self, broker: Broker, reachable: int | None = None) -> None:
         self._broker = broker
         self.rank = broker.rank
         self.nranks = broker.ranks
-        self.team_lsa = SimpleNamespace(n_ranks=broker.ranks if reachable is None else reachable)
+        self._reachable = broker.ranks if reachable is None else reachable
+        self.open = 0
 
     def register_window(self, buffer: NcclBuffer, flags: int) -> Any:
         """Returns a window of all ranks."""
@@ -256,7 +266,26 @@ class NcclCommunicator:
             for each in mapped:
                 each.free()
 
-        return SimpleNamespace(get_peer_device_pointer=lambda peer: addresses[peer], close=close)
+        def find(peer: int) -> int | None:
+            is_near = peer // self._reachable == self.rank // self._reachable
+            return addresses[peer] if is_near else None
+
+        return SimpleNamespace(get_peer_device_pointer=find, close=close, handle=0x1234)
+
+    def create_dev_comm(self, requirements: Any) -> Any:
+        """Returns a device communicator with a network."""
+        if self._broker.fault == "no network":
+            raise RuntimeError("no network adapter")
+        assert requirements.gin_connection_type == 1
+        assert requirements.gin_strong_signals_required
+        assert requirements.gin_va_signals_required
+        self.open += 1
+        record = ctypes.create_string_buffer(b"ncclDevComm", 248)
+
+        def close() -> None:
+            self.open -= 1
+
+        return SimpleNamespace(ptr=ctypes.addressof(record), close=close, record=record)
 
 
 class NcclBuffer(_Allocation):
@@ -273,7 +302,13 @@ def install_nccl(cuda: Any, version: str = "2.32.3") -> None:
     module: Any = ModuleType("nccl.core")
     module.mem_alloc = lambda nbytes, device: NcclBuffer(cuda, nbytes, device)
     module.WindowFlag = SimpleNamespace(COLL_SYMMETRIC=1)
+    module.NCCLDevCommRequirements = SimpleNamespace
+    module.NcclGinConnectionType = SimpleNamespace(FULL=1)
     library = SimpleNamespace(version=version, path="libnccl.so.2")
     module.get_version = lambda: SimpleNamespace(nccl4py="0.6.0", libnccl=library)
     sys.modules["nccl"] = ModuleType("nccl")
     sys.modules["nccl.core"] = module
+    sys.modules["nccl.bindings"] = ModuleType("nccl.bindings")
+    bindings: Any = ModuleType("nccl.bindings.nccl")
+    bindings.dev_comm_dtype = SimpleNamespace(itemsize=248)
+    sys.modules["nccl.bindings.nccl"] = bindings

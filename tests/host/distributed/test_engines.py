@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 from collections.abc import Callable
 from importlib.metadata import version
@@ -63,7 +64,8 @@ def test_every_rank_raises_the_same_error(
     [
         ("torch", "uninitialized", "call torch.distributed.init_process_group first"),
         ("mscclpp", "hosts", "has 1 of 2 ranks on this host"),
-        ("nccl", "hosts", "can access the memory of 1 of 2 ranks"),
+        ("nccl", "hosts", "cannot access the memory of rank 1, which has the same domain"),
+        ("nccl", "no network", "nccl has no network for kernels (GIN): no network adapter"),
         ("nccl", "version", "rank 1: this process has NCCL 2.29.7 (libnccl.so.2), and ark needs"),
     ],
 )
@@ -72,6 +74,16 @@ def test_a_library_that_is_not_ready(launch: Launch, engine: str, fault: str, me
     assert first == second
     assert first[0][0] == "UnsupportedError"
     assert message in first[0][1]
+
+
+def test_ranks_of_several_domains(launch: Launch) -> None:
+    """Ranks that NCCL does not map have no address, and the kernel gets NCCL's handles. All is
+    freed."""
+    results = launch("nccl", "domains", size=3)
+    for rank, (result, clean) in enumerate(results):
+        others = [None if other == rank else other for other in range(3)]
+        assert result == [0x1234, 3, rank, others]
+        assert clean
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -101,7 +113,18 @@ def test_the_interface_of_nccl() -> None:
     assert list(register.parameters) == ["self", "buffer", "flags"]
     pointer = inspect.signature(core.RegisteredWindowHandle.get_peer_device_pointer)
     assert list(pointer.parameters)[:2] == ["self", "peer"]
-    assert {"rank", "nranks", "team_lsa"} <= set(dir(core.Communicator))
+    assert {"rank", "nranks", "create_dev_comm"} <= set(dir(core.Communicator))
+    assert "handle" in dir(core.RegisteredWindowHandle)
+    assert {"ptr", "close"} <= set(dir(core.DevCommResource))
+    assert {
+        "gin_context_count",
+        "gin_connection_type",
+        "gin_strong_signals_required",
+        "gin_va_signals_required",
+    } <= set(core.NCCLDevCommRequirements.__dataclass_fields__)
+    assert core.NcclGinConnectionType.FULL == 1
+    bindings = importlib.import_module("nccl.bindings.nccl")
+    assert bindings.dev_comm_dtype.itemsize == 248
     assert core.WindowFlag.COLL_SYMMETRIC == 1
     # Without a driver of NVIDIA, the library itself is not loaded.
     assert str(core.get_version().nccl4py) == NCCL4PY_VERSION

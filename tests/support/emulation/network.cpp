@@ -13,10 +13,10 @@
 using namespace simt;
 
 namespace {
-/// The bytes that a copy moves at a time, and the largest number of such pieces
+/// The bytes that a copy moves at a time, and the largest number of such slices
 /// in one turn.
-constexpr int64_t kPiece = 16;
-constexpr uint32_t kMostPieces = 32;
+constexpr int64_t kSlice = 16;
+constexpr uint32_t kMostSlices = 32;
 
 struct Team {
   int ranks, rank, stride;
@@ -24,15 +24,15 @@ struct Team {
 
 struct Message {
   int cta, thread, rank;
-  /// What the message must see.
+  /// The number of the capture that the message must see.
   int capture;
   char *to;
   const char *from = nullptr;
   int64_t bytes = 0;
   uint64_t value = 0;
   bool isSignal = false;
-  /// The pieces that have not arrived.
-  std::vector<int64_t> pieces;
+  /// The slices that have not arrived.
+  std::vector<int64_t> slices;
 
   bool isBehind(const Message &other) const {
     return cta == other.cta && thread == other.thread && rank == other.rank;
@@ -48,25 +48,25 @@ void simt::beginNetwork() { messages.clear(); }
 // Messages under way
 //===----------------------------------------------------------------------===//
 
-/// Moves some pieces of a copy. Returns true if all have arrived.
-static bool copyPieces(Message &message) {
-  for (uint32_t count = 1 + draw() % kMostPieces;
-       count > 0 && !message.pieces.empty(); --count) {
-    int64_t begin = message.pieces.back() * kPiece;
-    int64_t bytes = std::min(kPiece, message.bytes - begin);
-    char piece[kPiece];
-    readForNetwork(message.capture, piece, message.from + begin, bytes);
-    writeFromNetwork(message.to + begin, piece, bytes);
-    message.pieces.pop_back();
+/// Moves some slices of a copy. Returns true if all have arrived.
+static bool copySlices(Message &message) {
+  for (uint32_t count = 1 + draw() % kMostSlices;
+       count > 0 && !message.slices.empty(); --count) {
+    int64_t begin = message.slices.back() * kSlice;
+    int64_t bytes = std::min(kSlice, message.bytes - begin);
+    char slice[kSlice];
+    readForNetwork(message.capture, slice, message.from + begin, bytes);
+    writeFromNetwork(message.to + begin, slice, bytes);
+    message.slices.pop_back();
   }
-  return message.pieces.empty();
+  return message.slices.empty();
 }
 
 /// Advances a message. Returns true if it has arrived.
 static bool advance(size_t index) {
   Message &message = messages[index];
   if (message.from)
-    return copyPieces(message);
+    return copySlices(message);
   if (!message.isSignal) {
     writeFromNetwork(message.to, &message.value, sizeof(message.value));
     return true;
@@ -159,10 +159,10 @@ void ncclGinPut_v3(void **gin, const Team *team, int peer,
       !buffer || buffer->home != getDevice())
     fail("a network adapter copies from memory of another GPU");
   message.bytes = bytes;
-  message.pieces.resize((bytes + kPiece - 1) / kPiece);
-  std::iota(message.pieces.begin(), message.pieces.end(), 0);
-  for (size_t i = message.pieces.size(); i > 1; --i)
-    std::swap(message.pieces[i - 1], message.pieces[draw() % i]);
+  message.slices.resize((bytes + kSlice - 1) / kSlice);
+  std::iota(message.slices.begin(), message.slices.end(), 0);
+  for (size_t i = message.slices.size(); i > 1; --i)
+    std::swap(message.slices[i - 1], message.slices[draw() % i]);
 }
 
 void ncclGinPutValue_v3(void **gin, const Team *team, int peer,

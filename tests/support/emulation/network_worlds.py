@@ -49,7 +49,7 @@ class NetworkWorldDriver(CudaWorldDriver):
         self._begins = begins
         super().load(bundle)
 
-    def _place(self, rank: int, shared: SharedMemory) -> tuple[Bundle, SharedMemory]:
+    def _relocate(self, rank: int, shared: SharedMemory) -> tuple[Bundle, SharedMemory]:
         del shared  # this memory has parts of all domains
         api = self._apis[rank]
         assert isinstance(api, CudaApi)
@@ -64,8 +64,8 @@ class NetworkWorldDriver(CudaWorldDriver):
             for other, begin in enumerate(self._begins)
         ]
         handles = NetworkHandles(window.address, window.address)
-        addresses, placed = divide_blocks(api, self._bundle, rank, known, handles)
-        return relocate(self._linked[rank].bundle, addresses), placed
+        addresses, own_shared = divide_blocks(api, self._bundle, rank, known, handles)
+        return relocate(self._linked[rank].bundle, addresses), own_shared
 
 
 class NetworkEmulation(Emulation):
