@@ -189,10 +189,11 @@ def _domains(domains: object) -> tuple[int, ...] | None:
     if domains is None:
         return None
     is_list = isinstance(domains, Sequence) and not isinstance(domains, str | bytes)
-    values = list(cast("Sequence[object]", domains)) if is_list else []
+    values = cast("Sequence[object]", domains) if is_list else ()
     numbers = tuple(value for value in values if type(value) is int and 0 <= value < 2**31)
     if not numbers or len(numbers) != len(values):
-        raise _invalid("domains", domains, "a number for each rank, such as [0, 0, 1, 1]")
+        expected = "a number for each rank, such as [0, 0, 1, 1]"
+        raise _invalid("domains", cast("object", domains), expected)
     return numbers if len(set(numbers)) > 1 else None
 
 

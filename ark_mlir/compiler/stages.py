@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 
 from .. import ir
@@ -116,7 +116,7 @@ def run_passes(module: ir.Operation, pipeline: str, stage: str) -> None:
 
 
 @contextmanager
-def _threads(module: ir.Operation) -> Iterator[None]:
+def _threads(module: ir.Operation) -> Generator[None]:
     """Gives the context of a module of several ranks threads, which compile tasks side by side.
 
     One rank has too few different tasks. The threads end with the context manager, since they would

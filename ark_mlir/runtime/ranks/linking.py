@@ -188,7 +188,8 @@ def _link_instruction(
     elif code == Opcode.WAIT and len(semaphores[a].counters(rank)) > 1:
         yield from semaphores[a].wait(rank, b)
     elif code == Opcode.WAIT:
-        yield (Opcode.WAIT, *semaphores[a].counters(rank), b, c)
+        (counter,) = semaphores[a].counters(rank)
+        yield (Opcode.WAIT, counter, b, c)
     elif code == Opcode.BARRIER:
         yield from semaphores[a].barrier(rank, leaders[a] == lane)
     elif code == Opcode.STOP:
