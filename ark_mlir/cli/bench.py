@@ -12,8 +12,10 @@ from .common import (
     Commands,
     add_binding_options,
     add_command,
+    add_devices_option,
     bind_parameters,
     count,
+    device_options,
     load_bundle,
 )
 from .run import add_input_option, read_inputs
@@ -46,6 +48,7 @@ def add(commands: Commands) -> None:
     parser.add_argument(
         "--resident", action="store_true", help="keep the kernel on the device between runs"
     )
+    add_devices_option(parser)
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
@@ -54,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
     from ..tuning import measure_runs
     from ..units import duration
 
-    with load_bundle(options.bundle) as executable:
+    with load_bundle(options.bundle, **device_options(options)) as executable:
         inputs = prepare(executable, options)
         with Progress(f"measuring {executable.name}"):
             times = measure_runs(

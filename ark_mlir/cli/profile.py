@@ -6,7 +6,15 @@ import argparse
 
 from ..progress import Progress
 from .bench import prepare
-from .common import Commands, add_binding_options, add_command, count, load_bundle
+from .common import (
+    Commands,
+    add_binding_options,
+    add_command,
+    add_devices_option,
+    count,
+    device_options,
+    load_bundle,
+)
 from .run import add_input_option
 
 
@@ -26,6 +34,7 @@ def add(commands: Commands) -> None:
     )
     add_input_option(parser)
     add_binding_options(parser)
+    add_devices_option(parser)
     parser.add_argument(
         "--runs", type=count, default=10, metavar="N", help="number of measured runs (default: 10)"
     )
@@ -36,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
     from ..tuning import measure
     from ..units import duration
 
-    with load_bundle(options.bundle) as executable:
+    with load_bundle(options.bundle, **device_options(options)) as executable:
         inputs = prepare(executable, options)
         with Progress(f"measuring {executable.name}"):
             costs = measure(executable, inputs, options.runs)

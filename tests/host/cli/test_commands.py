@@ -529,9 +529,18 @@ def test_generate_with_a_launch_for_each_rank(ark: Ark, fake_model: list[Any]) -
     assert fake_model[1].options == {"bundle": "m.arkbin", **given}
 
 
+@pytest.mark.parametrize(
+    "command",
+    [("run", "m.arkbin"), ("bench", "m.arkbin"), ("profile", "m.arkbin", "-o", "costs.json")],
+    ids=lambda command: command[0],
+)
 @pytest.mark.parametrize("given", [{}, {"devices": (0, 0), "concurrent": True}], ids=str)
-def test_run_hands_devices_to_load(
-    ark: Ark, given: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+def test_devices_reach_load(
+    ark: Ark,
+    command: tuple[str, ...],
+    given: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
     seen: list[dict[str, Any]] = []
 
@@ -542,7 +551,7 @@ def test_run_hands_devices_to_load(
     monkeypatch.setattr("ark_mlir.runtime.load", load)
     (tmp_path / "m.arkbin").write_bytes(b"")
     arguments = ("--devices", "0,0", "--concurrent") if given else ()
-    assert "stops here" in ark("run", "m.arkbin", *arguments).err
+    assert "stops here" in ark(*command, *arguments).err
     assert seen == [{"devices": None, "concurrent": False} | given]
 
 
