@@ -72,7 +72,7 @@ private:
 
 CostModel::CostModel(ProgramOp program, int64_t sms, LinkTimes linkTimes)
     : target(findTarget(program)),
-      links(findLinks(program.getContext(), target)),
+      links(findLinks(program.getContext(), target)), linkTimes(linkTimes),
       ranks(program.getNumRanks()) {
   if (!target)
     target = TargetAttr::get(program.getContext(), kCpuBackend, "unknown", sms,
@@ -211,8 +211,11 @@ void CostModel::addTask(TaskOp task, OperandShares &shares) {
       cost.weightBytes += total;
   }
 
-  if (getNetworkPeer(task)) {
-    time.uniform = predictNetworkNs(cost.bytesWritten);
+  // On a GPU, the lane starts the copy and continues.
+  if (getNetworkPeer(task) && target.isGpu()) {
+    time.uniform = linkTimes == LinkTimes::Include
+                       ? predictNetworkNs(cost.bytesWritten)
+                       : target.getOverhead();
     return;
   }
   double flops = countBodyFlops(task);

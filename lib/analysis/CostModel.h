@@ -52,7 +52,8 @@ public:
 
   /// If the module has no target, assumes a machine with `sms` SMs. Predicted
   /// times are then realistic only in proportion to each other. `linkTimes`
-  /// decides whether a task costs the time of its stores to other ranks.
+  /// decides whether a task costs the time of its stores to other ranks, and of
+  /// copies by network adapters.
   CostModel(ProgramOp program, int64_t sms,
             LinkTimes linkTimes = LinkTimes::Include);
 
@@ -100,6 +101,7 @@ private:
 
   TargetAttr target;
   LinksAttr links;
+  LinkTimes linkTimes;
   int64_t ranks;
   /// Bytes of one rank's part of the arena; 0 if no store crosses a link.
   int64_t bytesPerRank = 0;
