@@ -13,7 +13,18 @@ runs no code of the bundle.
 from .bundle import Bundle, write_bundle
 from .footprints import Expression, Footprint, Operand
 from .format import Bytes
-from .manifest import Body, Buffer, Manifest, Origin, Section, Semaphore, Target, Task, Value
+from .manifest import (
+    Body,
+    Buffer,
+    Manifest,
+    Origin,
+    Section,
+    Semaphore,
+    Target,
+    Task,
+    Unit,
+    Value,
+)
 from .reader import read_bundle, sign_bundle
 from .signatures import Signature
 from .tables import Opcode, Tables
@@ -35,6 +46,7 @@ __all__ = [
     "Tables",
     "Target",
     "Task",
+    "Unit",
     "Value",
     "read_bundle",
     "sign_bundle",

@@ -91,6 +91,28 @@ class Buffer:
 
 
 @dataclass(frozen=True)
+class Unit:
+    """The part of a pipeline's work to which a task belongs.
+
+    Attributes:
+        stage: number of the stage of the pipeline.
+        microbatch: number of the microbatch.
+        backward: True for the backward pass of the microbatch.
+
+    Example:
+        >>> print(ark.bundle.Unit(stage=0, microbatch=3, backward=True))
+        B3
+    """
+
+    stage: int
+    microbatch: int
+    backward: bool
+
+    def __str__(self) -> str:
+        return f"{'B' if self.backward else 'F'}{self.microbatch}"
+
+
+@dataclass(frozen=True)
 class Task:
     """The grid of vCTAs of one group of ops.
 
@@ -105,6 +127,7 @@ class Task:
         flops: floating-point operations of all vCTAs.
         footprint: index into the footprints of the task's body.
         values: an index into `Manifest.values` for every operand.
+        unit: the stage and microbatch of a pipeline; None without one.
 
     Example:
         >>> (task,) = ark.bundle.read_bundle("mlp.arkbin").manifest.tasks
@@ -122,6 +145,7 @@ class Task:
     flops: int
     footprint: int = 0
     values: tuple[int, ...] = ()
+    unit: Unit | None = None
 
 
 @dataclass(frozen=True)
@@ -394,7 +418,7 @@ class Manifest:
             "entry": self.entry,
             "arena": self.arena,
             "buffers": [_buffer_json(buffer) for buffer in self.buffers],
-            "tasks": [_members(task) for task in self.tasks],
+            "tasks": [_task_json(task) for task in self.tasks],
             "bodies": [_body_json(body) for body in self.bodies],
             "intermediates": [list(vars(value).values()) for value in self.intermediates],
             "semaphores": [_members(semaphore) for semaphore in self.semaphores],
@@ -420,6 +444,14 @@ class Manifest:
                 for section in sections
             }
         return result
+
+
+def _task_json(task: Task) -> dict[str, Any]:
+    result = _members(task)
+    unit = result.pop("unit")
+    if unit is not None:
+        result["unit"] = [unit.stage, unit.microbatch, int(unit.backward)]
+    return result
 
 
 def _members(record: Target | Task | Semaphore) -> dict[str, Any]:

@@ -3,6 +3,8 @@
 #include "lib/support/PlanUnit.h"
 #include "lib/support/PlanRank.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace mlir::ark;
 
@@ -13,9 +15,11 @@ static FailureOr<std::optional<int64_t>> readNumber(TaskOp task,
   if (!value)
     return std::optional<int64_t>();
   auto number = dyn_cast<IntegerAttr>(value);
-  if (!number || number.getType().isInteger(1) || number.getInt() < 0)
+  if (!number || number.getType().isInteger(1) || number.getInt() < 0 ||
+      number.getInt() > std::numeric_limits<int32_t>::max())
     return task.emitOpError("plan names ")
-           << key << " " << value << ", which is not an integer from 0 on";
+           << key << " " << value
+           << ", which is not an integer from 0 to 2147483647";
   return std::optional<int64_t>(number.getInt());
 }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +13,11 @@ import pytest
 pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
 
 import ark_mlir as ark
+from ark_mlir import frontend
 from ark_mlir.bundle import Bundle, Opcode
+from ark_mlir.compiler import compile_schedule
 from ark_mlir.runtime.diagnosis.trace import read_trace
+from ark_mlir.simulation import bubble, simulate
 from ark_mlir.testing.bounds import assert_within
 
 Array = np.ndarray[Any, Any]
@@ -131,3 +136,203 @@ def test_gradients_are_those_of_the_whole_model(ranks: int, microbatches: int, c
         np.testing.assert_allclose(
             trained[name], weight - 0.1 * whole[f"slope of {name}"], rtol=0, atol=1e-5
         )
+
+
+def test_weights_in_bf16_have_gradients_in_fp32() -> None:
+    """Sums over microbatches are fp32; masters pass through a cast that all microbatches read."""
+
+    def build(rank: int) -> ark.Program:
+        with ark.Program("step", rank=rank, world_size=2) as program:
+            pipeline = ark.training.Pipeline(2, hidden=(4, 8), dtype=ark.bf16)
+            net = ark.Module()
+            net.w = ark.parameter("w", (8, 8), ark.bf16)
+            (w,) = ark.trainable(net, masters=rank == 1)
+            x = ark.cast(ark.input("x", (8, 8)), ark.bf16)
+            total, slopes = pipeline.gradients(
+                [w], x, lambda stage, h: h @ net.w, lambda y, m: ark.reduce_mean(y * y)
+            )
+            assert [slope.dtype for slope in slopes] == [ark.fp32]
+            ark.output("loss", total)
+            ark.output("slope", slopes[0])
+            ark.optim.SGD([w], lr=0.1).step(slopes)
+        return program
+
+    programs = [build(rank) for rank in range(2)]
+    rng = np.random.default_rng(1)
+    x = rng.standard_normal((8, 8)).astype(np.float32)
+    kinds = [program.states["w"].dtype.numpy for program in programs]
+    states = [{"w": rng.standard_normal((8, 8)).astype(kind)} for kind in kinds]
+    expected = ark.reference.evaluate_ranks(programs, [{"x": x}] * 2, states, bound=True)
+    with ark.compile(programs, target="cpu:1") as world:
+        world.bind(states)
+        for got, wanted in zip(world.run([{"x": x}] * 2), expected, strict=True):
+            for name, value in wanted.outputs.items():
+                assert_within(got[name], value, wanted.bounds[name], name)
+
+
+# -- order -----------------------------------------------------------------------------------------
+
+
+def ideal_bubble(ranks: int, microbatches: int, chunks: int) -> float:
+    return (ranks - 1) / (chunks * microbatches + ranks - 1)
+
+
+@pytest.mark.parametrize(("ranks", "microbatches", "chunks"), [(2, 4, 1), (4, 8, 1), (4, 8, 2)])
+def test_the_predicted_bubble_is_at_most_the_ideal_one(
+    ranks: int, microbatches: int, chunks: int
+) -> None:
+    """The stages take equal times but for the head, which is small."""
+    bundle = compile_schedule(build(ranks, microbatches, chunks, rows=32, width=128), "cpu:1")
+    found = bubble(bundle, bundle.tables.timeline)
+    assert found <= ideal_bubble(ranks, microbatches, chunks) + 0.05
+
+
+def test_the_simulated_bubble_on_gpus() -> None:
+    programs = build(2, 4, rows=256, width=512)
+    prediction = simulate(compile_schedule(programs, "cuda:sm_90a"), "h200")
+    assert prediction.bubble is not None
+    assert prediction.bubble <= ideal_bubble(2, 4, 1) + 0.05
+
+
+def test_without_microbatches_in_plans_ranks_wait_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tasks of several microbatches are then one task, which a rank executes at the end."""
+    monkeypatch.setattr(frontend, "planner", lambda **plan: contextlib.nullcontext())
+    bundle = compile_schedule(build(4, 8, rows=32, width=128), "cpu:1")
+    assert all(task.unit is None for task in bundle.manifest.tasks)
+    assert bubble(bundle, bundle.tables.timeline) > ideal_bubble(4, 8, 1) + 0.15
+
+
+def one_forward_one_backward(stage: int, stages: int, microbatches: int) -> list[str]:
+    """The order of units of a rank with one stage, from the literature."""
+    ahead = min(stages - 1 - stage, microbatches)
+    forward, backward = ([f"{kind}{m}" for m in range(microbatches)] for kind in "FB")
+    order = forward[:ahead]
+    for m in range(microbatches):
+        order += [*forward[ahead + m : ahead + m + 1], backward[m]]
+    return order
+
+
+def traced_units(bundle: Bundle, trace: Path) -> dict[int, list[str]]:
+    """Returns the units of each rank in the order in which its first lane executed them."""
+    times, tables = read_trace(trace, bundle), bundle.tables
+    begins: dict[int, list[tuple[int, str]]] = {}
+    for sm, first, last in tables.lanes.tolist():
+        for index in range(first, last):
+            code, task, begin, end = tables.instructions[index].tolist()
+            unit = bundle.manifest.tasks[task].unit if code == Opcode.RUN else None
+            if unit is not None and begin < end:
+                name = f"{unit}" if bundle.manifest.ranks > unit.stage else f"{unit}'"
+                begins.setdefault(sm, []).append((int(times[index, 0]), name))
+    orders: dict[int, list[str]] = {}
+    for sm, each in begins.items():
+        names = [name for _, name in sorted(each)]
+        orders[sm] = [n for i, n in enumerate(names) if i == 0 or names[i - 1] != n]
+    return orders
+
+
+def run_with_trace(programs: list[ark.Program], microbatches: int, path: Path) -> Bundle:
+    batch, weights = draw(microbatches)
+    with ark.compile(programs, target="cpu:1", trace=True) as world:
+        world.bind(of_ranks(programs, weights))
+        world.run([batch] * len(programs), trace=path)
+        return world.bundle
+
+
+@pytest.mark.parametrize(("ranks", "microbatches"), [(2, 3), (4, 5), (4, 2)])
+def test_ranks_execute_one_forward_and_one_backward_unit(
+    ranks: int, microbatches: int, tmp_path: Path
+) -> None:
+    trace = tmp_path / "trace.json"
+    bundle = run_with_trace(build(ranks, microbatches), microbatches, trace)
+    assert traced_units(bundle, trace) == {
+        rank: one_forward_one_backward(rank, ranks, microbatches) for rank in range(ranks)
+    }
+
+
+def test_ranks_with_two_stages_interleave_them(tmp_path: Path) -> None:
+    """The units of the second stage of a rank have a prime."""
+    trace = tmp_path / "trace.json"
+    bundle = run_with_trace(build(2, 4, chunks=2), 4, trace)
+    first, second = traced_units(bundle, trace).values()
+    assert " ".join(first) == "F0 F1 F0' F1' F2 B0' F3 B1' F2' B0 F3' B1 B2' B3' B2 B3"
+    assert " ".join(second) == "F0 F1 F0' B0' F1' B1' F2 B0 F3 B1 F2' B2' F3' B3' B2 B3"
+
+
+def test_equal_runs_have_equal_bits() -> None:
+    programs = build(4, 6)
+    batch, weights = draw(6)
+    results: list[bytes] = []
+    for target in ("cpu:1", "cpu:2"):
+        with ark.compile(programs, target=target) as world:
+            for _ in range(3):
+                world.bind(of_ranks(programs, weights))
+                world.reset()
+                outputs = world.run([batch] * 4)
+                results.append(b"".join(out[n].tobytes() for out in outputs for n in sorted(out)))
+    assert len(set(results[:3])) == len(set(results[3:])) == 1
+
+
+# -- errors ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"microbatches": 0}, "microbatches must be a positive integer, not 0"),
+        ({"chunks": True}, "chunks must be a positive integer, not True"),
+        ({"chunks": 2, "microbatches": 3}, "must then be a multiple of the 2 ranks"),
+        ({"hidden": (-1,)}, "extent"),
+        ({"dtype": "text"}, "dtype"),
+    ],
+)
+def test_wrong_settings(settings: dict[str, Any], message: str) -> None:
+    with ark.Program("p", rank=0, world_size=2):
+        ark.output("y", ark.input("x", (4,)))
+        with pytest.raises(ark.InvalidUsageError, match=message):
+            ark.training.Pipeline(**{"microbatches": 4, "hidden": (4, 8), **settings})
+
+
+def test_a_program_without_ranks_is_refused() -> None:
+    with ark.Program("p"):
+        ark.output("y", ark.input("x", (4,)))
+        with pytest.raises(ark.InvalidUsageError, match="program 'p' has no ranks; pass rank="):
+            ark.training.Pipeline(2, hidden=(2,))
+
+
+Stage = Callable[[int, ark.Tensor], ark.Tensor]
+
+
+@pytest.mark.parametrize(
+    ("rank", "stage", "loss", "message"),
+    [
+        (0, lambda s, h: h[:1], ark.reduce_mean, r"stage 0 returns fp32\[1, 8\], but stages pass"),
+        (0, lambda s, h: 1.0, ark.reduce_mean, r"stage 0 returns 1.0, but stages pass"),
+        (1, lambda s, h: h, lambda y: y, r"loss must return a float tensor with one element"),
+        (1, lambda s, h: h * 0 + 1, ark.reduce_mean, r"depends on weights\[0\] 'w'"),
+        (1, lambda s, h: "w", ark.reduce_mean, r"the result of stage 1 does not depend on its"),
+    ],
+    ids=["shape", "number", "loss", "weight", "input"],
+)
+def test_wrong_functions(
+    rank: int, stage: Stage, loss: Callable[[ark.Tensor], ark.Tensor], message: str
+) -> None:
+    with ark.Program("p", rank=rank, world_size=2):
+        pipeline = ark.training.Pipeline(2, hidden=(2, 8))
+        x, w = ark.input("x", (4, 8)), ark.state("w", (2, 8))
+        ark.output("y", x)
+
+        def apply(number: int, h: ark.Tensor) -> ark.Tensor:
+            result = stage(number, h)
+            return w * 1.0 if isinstance(result, str) else result
+
+        with pytest.raises(ark.InvalidUsageError, match=message):
+            pipeline.gradients([w], x, apply, lambda y, m: loss(y))
+
+
+@pytest.mark.parametrize("shape", [(3, 8), (0, 8), ()])
+def test_batches_that_do_not_divide(shape: tuple[int, ...]) -> None:
+    with ark.Program("p", rank=0, world_size=2):
+        pipeline = ark.training.Pipeline(2, hidden=(2, 8))
+        x = ark.output("x", ark.input("x", shape))
+        with pytest.raises(ark.InvalidUsageError, match="must be a multiple of the 2 microbatches"):
+            pipeline.part(x, 0)
