@@ -170,6 +170,62 @@ def test_weights_in_bf16_have_gradients_in_fp32() -> None:
                 assert_within(got[name], value, wanted.bounds[name], name)
 
 
+def test_steps_of_a_loop_with_clipping() -> None:
+    """Four steps in one launch are those of the whole model; the norm is that of all ranks."""
+    steps, microbatches, ranks = 4, 4, 2
+
+    def step(loop: ark.training.Loop, model: Model, loss: ark.Tensor, slopes: Any) -> None:
+        clipped, norm = ark.optim.clip_by_global_norm(slopes, 0.5, all_ranks=loop.name == "part")
+        ark.optim.SGD(model.weights, lr=0.3).step(clipped, skip=loop.end(loss, norm))
+
+    def whole() -> ark.Program:
+        with ark.Program("whole") as program:
+            loop, model = ark.training.Loop(steps, name="whole"), Model(range(BLOCKS))
+            h = loop.input("x", (ROWS * microbatches, WIDTH))
+            for block in range(BLOCKS):
+                h = model.block(block, h)
+            loss = ark.reduce_mean(h @ model.head, keepdims=False)
+            step(loop, model, loss, ark.gradients(loss, model.weights))
+        return program
+
+    def part(rank: int) -> ark.Program:
+        with ark.Program("part", rank=rank, world_size=ranks) as program:
+            loop = ark.training.Loop(steps, name="part")
+            pipeline = ark.training.Pipeline(microbatches, hidden=(ROWS, WIDTH))
+            blocks = range(rank * BLOCKS // ranks, (rank + 1) * BLOCKS // ranks)
+            model = Model(blocks)
+            x = loop.input("x", (ROWS * microbatches, WIDTH))
+
+            def stage(number: int, h: ark.Tensor) -> ark.Tensor:
+                for block in blocks:
+                    h = model.block(block, h)
+                return h
+
+            loss, slopes = pipeline.gradients(
+                model.weights, x, stage, lambda y, m: ark.reduce_mean(y @ model.head)
+            )
+            step(loop, model, loss, slopes)
+        return program
+
+    x = np.random.default_rng(2).standard_normal((steps, ROWS * microbatches, WIDTH))
+    batches = {"x": x.astype(np.float32)}
+    _, weights = draw(microbatches)
+    expected = ark.reference.evaluate(whole(), batches, weights, iterations=steps).states
+    programs = [part(rank) for rank in range(ranks)]
+    with ark.compile(programs, target="cpu:1") as world:
+        world.bind(of_ranks(programs, weights))
+        world.run([batches] * ranks, iterations=steps)
+        states = {name: np.array(array) for name, array in world.states.items()}
+    for rank, program in enumerate(programs):
+        losses = states[f"rank{rank}/part.losses"]
+        np.testing.assert_allclose(losses, expected["whole.losses"], rtol=0, atol=1e-5)
+        for name in set(program.states) & set(weights):
+            change = expected[name] - weights[name]
+            got = states[f"rank{rank}/{name}"] - weights[name]
+            assert np.abs(change).max() > 1e-3
+            np.testing.assert_allclose(got, change, rtol=0, atol=1e-5, err_msg=name)
+
+
 # -- order -----------------------------------------------------------------------------------------
 
 
@@ -256,6 +312,15 @@ def test_ranks_with_two_stages_interleave_them(tmp_path: Path) -> None:
     first, second = traced_units(bundle, trace).values()
     assert " ".join(first) == "F0 F1 F0' F1' F2 B0' F3 B1' F2' B0 F3' B1 B2' B3' B2 B3"
     assert " ".join(second) == "F0 F1 F0' B0' F1' B1' F2 B0 F3 B1 F2' B2' F3' B3' B2 B3"
+
+
+def test_microbatches_in_flight_do_not_grow_with_the_batch() -> None:
+    """By the order of the program, the largest live set is that of the ranks' warm-up."""
+    sets: list[float] = []
+    for microbatches in (8, 16):
+        bundle = compile_schedule(build(4, microbatches, rows=32, width=64), "cpu:1")
+        sets.append(bundle.manifest.statistics["largest_live_set"])
+    assert sets[1] <= 1.02 * sets[0]
 
 
 def test_equal_runs_have_equal_bits() -> None:
