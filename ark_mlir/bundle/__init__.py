@@ -13,21 +13,11 @@ runs no code of the bundle.
 from .bundle import Bundle, write_bundle
 from .footprints import Expression, Footprint, Operand
 from .format import Bytes
-from .manifest import (
-    Body,
-    Buffer,
-    Manifest,
-    Origin,
-    Section,
-    Semaphore,
-    Target,
-    Task,
-    Unit,
-    Value,
-)
+from .manifest import Body, Buffer, Manifest, Origin, Section, Semaphore, Target, Task, Value
 from .reader import read_bundle, sign_bundle
 from .signatures import Signature
 from .tables import Opcode, Tables
+from .unit import Unit
 
 __all__ = [
     "Body",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from .footprints import Footprint
 from .format import ALIGNMENT, VERSION
+from .unit import Unit
 
 if TYPE_CHECKING:
     from ..dtypes import DType
@@ -88,28 +89,6 @@ class Buffer:
         """The rank in the buffer's name, such as 1 for ``rank1/x``; 0 for a name without a rank."""
         found = _RANK.match(self.name)
         return int(found[1]) if found else 0
-
-
-@dataclass(frozen=True)
-class Unit:
-    """The part of a pipeline's work to which a task belongs.
-
-    Attributes:
-        stage: number of the stage of the pipeline.
-        microbatch: number of the microbatch.
-        backward: True for the backward pass of the microbatch.
-
-    Example:
-        >>> print(ark.bundle.Unit(stage=0, microbatch=3, backward=True))
-        B3
-    """
-
-    stage: int
-    microbatch: int
-    backward: bool
-
-    def __str__(self) -> str:
-        return f"{'B' if self.backward else 'F'}{self.microbatch}"
 
 
 @dataclass(frozen=True)
@@ -448,10 +427,8 @@ class Manifest:
 
 def _task_json(task: Task) -> dict[str, Any]:
     result = _members(task)
-    unit = result.pop("unit")
-    if unit is not None:
-        result["unit"] = [unit.stage, unit.microbatch, int(unit.backward)]
-    return result
+    del result["unit"]
+    return result if task.unit is None else {**result, "unit": task.unit.as_json()}
 
 
 def _members(record: Target | Task | Semaphore) -> dict[str, Any]:

@@ -34,9 +34,9 @@ from .manifest import (
     Semaphore,
     Target,
     Task,
-    Unit,
     Value,
 )
+from .unit import parse_unit
 
 if TYPE_CHECKING:
     from ..dtypes import DType
@@ -284,17 +284,10 @@ def _task_parser(bodies: tuple[Body, ...]) -> Callable[[Node], Task]:
             flops=node["flops"].integer(),
             footprint=node["footprint"].integer(0, len(bodies[body].footprints) - 1),
             values=node["values"].each(lambda item: item.integer(0, MAX_BYTES)),
-            unit=_unit(node["unit"]) if "unit" in node else None,
+            unit=parse_unit(node["unit"]) if "unit" in node else None,
         )
 
     return parse
-
-
-def _unit(node: Node) -> Unit:
-    parts = [item.integer(0, INT32_MAX) for item in node.items()]
-    if len(parts) != 3 or parts[2] > 1:
-        raise node.error("expected stage, microbatch, and 1 for backward or 0 for forward")
-    return Unit(parts[0], parts[1], bool(parts[2]))
 
 
 def _body(node: Node) -> Body:

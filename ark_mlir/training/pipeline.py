@@ -83,6 +83,10 @@ class Pipeline:
     def part(self, x: Tensor, microbatch: int) -> Tensor:
         """Returns one of `microbatches` equal slices of the first dimension of `x`.
 
+        Args:
+            x: a tensor of any dtype, such as the labels of a batch.
+            microbatch: the number of the slice.
+
         Raises InvalidUsageError if the number of microbatches does not divide this dimension.
 
         >>> with ark.Program("step", rank=0, world_size=2):

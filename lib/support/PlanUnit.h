@@ -25,7 +25,8 @@ private:
 
 /// Returns the unit in the plan of a task, or nothing if the plan names no
 /// microbatch. The stage is the rank unless the plan names it. Fails with an
-/// error at the task if an entry of the plan has another type or is out of range.
+/// error at the task if an entry of the plan has another type or is out of
+/// range.
 FailureOr<std::optional<PlanUnit>> readPlanUnit(TaskOp task);
 
 } // namespace mlir::ark

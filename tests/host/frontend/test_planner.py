@@ -103,7 +103,7 @@ def test_a_unit_of_a_pipeline() -> None:
 
 
 def test_gradients_belong_to_the_microbatch_of_their_ops() -> None:
-    """Their other choices are those of the block around ark.gradients."""
+    """Other choices of the derivatives are those of the block around ark.gradients."""
     with ark.Program("p") as program:
         x = ark.input("x", (4, 4))
         with ark.planner(stage=1, microbatch=2, tile=(2, 2)):
