@@ -27,7 +27,8 @@ FailureOr<std::optional<PlanUnit>> ark::readPlanUnit(TaskOp task) {
   if (!task.getPlanAttr())
     return std::optional<PlanUnit>();
   FailureOr<std::optional<int64_t>> stage = readNumber(task, "stage"),
-                                    microbatch = readNumber(task, "microbatch");
+                                    microbatch =
+                                        readNumber(task, kMicrobatchKey);
   if (failed(stage) || failed(microbatch))
     return failure();
   Attribute direction = task.getPlanAttr().get("backward");

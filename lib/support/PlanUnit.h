@@ -7,6 +7,9 @@
 
 namespace mlir::ark {
 
+/// Entry of a plan: the number of the microbatch on which an op or task works.
+inline constexpr llvm::StringLiteral kMicrobatchKey = "microbatch";
+
 /// A unit of a pipeline: the work on one microbatch in one stage, in one
 /// direction.
 struct PlanUnit {
