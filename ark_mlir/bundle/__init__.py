@@ -17,6 +17,7 @@ from .manifest import Body, Buffer, Manifest, Origin, Section, Semaphore, Target
 from .reader import read_bundle, sign_bundle
 from .signatures import Signature
 from .tables import Opcode, Tables
+from .unit import Unit
 
 __all__ = [
     "Body",
@@ -35,6 +36,7 @@ __all__ = [
     "Tables",
     "Target",
     "Task",
+    "Unit",
     "Value",
     "read_bundle",
     "sign_bundle",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from .footprints import Footprint
 from .format import ALIGNMENT, VERSION
+from .unit import Unit
 
 if TYPE_CHECKING:
     from ..dtypes import DType
@@ -105,6 +106,7 @@ class Task:
         flops: floating-point operations of all vCTAs.
         footprint: index into the footprints of the task's body.
         values: an index into `Manifest.values` for every operand.
+        unit: the stage and microbatch of a pipeline; None without one.
 
     Example:
         >>> (task,) = ark.bundle.read_bundle("mlp.arkbin").manifest.tasks
@@ -122,6 +124,7 @@ class Task:
     flops: int
     footprint: int = 0
     values: tuple[int, ...] = ()
+    unit: Unit | None = None
 
 
 @dataclass(frozen=True)
@@ -394,7 +397,7 @@ class Manifest:
             "entry": self.entry,
             "arena": self.arena,
             "buffers": [_buffer_json(buffer) for buffer in self.buffers],
-            "tasks": [_members(task) for task in self.tasks],
+            "tasks": [_task_json(task) for task in self.tasks],
             "bodies": [_body_json(body) for body in self.bodies],
             "intermediates": [list(vars(value).values()) for value in self.intermediates],
             "semaphores": [_members(semaphore) for semaphore in self.semaphores],
@@ -420,6 +423,12 @@ class Manifest:
                 for section in sections
             }
         return result
+
+
+def _task_json(task: Task) -> dict[str, Any]:
+    result = _members(task)
+    del result["unit"]
+    return result if task.unit is None else {**result, "unit": task.unit.as_json()}
 
 
 def _members(record: Target | Task | Semaphore) -> dict[str, Any]:

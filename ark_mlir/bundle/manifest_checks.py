@@ -36,6 +36,7 @@ from .manifest import (
     Task,
     Value,
 )
+from .unit import parse_unit
 
 if TYPE_CHECKING:
     from ..dtypes import DType
@@ -264,7 +265,7 @@ _TASK_KEYS = frozenset(
 
 def _task_parser(bodies: tuple[Body, ...]) -> Callable[[Node], Task]:
     def parse(node: Node) -> Task:
-        node.keys(_TASK_KEYS)
+        node.keys(_TASK_KEYS, frozenset({"unit"}))
         vctas = node["vctas"].integer(1, INT32_MAX)
         grid = node["grid"].each(lambda item: item.integer(1, INT32_MAX))
         if len(grid) > MAX_RANK:
@@ -283,6 +284,7 @@ def _task_parser(bodies: tuple[Body, ...]) -> Callable[[Node], Task]:
             flops=node["flops"].integer(),
             footprint=node["footprint"].integer(0, len(bodies[body].footprints) - 1),
             values=node["values"].each(lambda item: item.integer(0, MAX_BYTES)),
+            unit=parse_unit(node["unit"]) if "unit" in node else None,
         )
 
     return parse

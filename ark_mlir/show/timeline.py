@@ -26,6 +26,7 @@ from .traffic import Traffic, describe_links
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from ..bundle import Task
     from ..runtime import Executable
     from ..simulation import LinkUse
 
@@ -201,6 +202,7 @@ def _meta(
                 "bytes": task.bytes,
                 "flops": task.flops,
                 "sends": traffic.of_task(number),
+                **_unit(task),
             }
             for number, task in enumerate(manifest.tasks)
         ],
@@ -210,6 +212,14 @@ def _meta(
             for item in manifest.semaphores
         ],
     }
+
+
+def _unit(task: Task) -> dict[str, Any]:
+    """Returns the label of the unit of a pipeline, such as ``F3`` or ``B3``, and its numbers."""
+    if task.unit is None:
+        return {}
+    unit = {"stage": task.unit.stage, "microbatch": task.unit.microbatch}
+    return {"unit": {"label": str(task.unit), **unit, "backward": task.unit.backward}}
 
 
 def _figures(

@@ -5,8 +5,9 @@
 True
 """
 
+from .bubble import bubble
 from .report import LinkUse, Prediction, Step
 from .simulate import simulate
 from .topology import Topology, topologies
 
-__all__ = ["LinkUse", "Prediction", "Step", "Topology", "simulate", "topologies"]
+__all__ = ["LinkUse", "Prediction", "Step", "Topology", "bubble", "simulate", "topologies"]

@@ -70,6 +70,8 @@ class Prediction:
         critical_path: the steps that determine the total time, in order.
         timeline: start and duration of each instruction in ns, int64 ``[I, 2]``.
         measured_ns: the measured time, if there is one.
+        bubble: of a pipeline, the share of the time in which a rank executes no work item, the mean
+            over all ranks; None if no plan names a microbatch.
 
     Example:
         >>> from ark_mlir.simulation import simulate
@@ -87,6 +89,7 @@ class Prediction:
     critical_path: tuple[Step, ...]
     timeline: NDArray[np.int64] = field(repr=False)
     measured_ns: float | None = None
+    bubble: float | None = None
 
     @property
     def error(self) -> float | None:
@@ -108,6 +111,8 @@ class Prediction:
             ("exposed communication", duration(self.exposed_ns)),
             ("between ranks", size(self.sent_bytes)),
         ]
+        if self.bubble is not None:
+            result.append(("bubble", f"{100 * self.bubble:.1f} %"))
         if self.measured_ns is not None and self.error is not None:
             result.append(("measured", duration(self.measured_ns)))
             result.append(("error of the prediction", f"{100 * self.error:+.1f} %"))

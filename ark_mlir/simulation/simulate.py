@@ -10,6 +10,7 @@ import numpy as np
 from ..bundle import Bundle, Opcode
 from ..errors import InvalidUsageError
 from ..tuning.costs import Costs
+from .bubble import bubble
 from .engine import Outcome, Simulation
 from .exchanges import Exchanges, rank_of_lanes
 from .report import LinkUse, Prediction, Step
@@ -64,7 +65,8 @@ def simulate(
         ideal = Simulation(bundle, exchanges, topology.without_delays(), durations).run()
         exposed = max(0.0, outcome.total - ideal.total)
     spans = outcome.spans
-    timeline = np.rint(np.stack([spans[:, 0], spans[:, 1] - spans[:, 0]], axis=1))
+    timeline = np.rint(np.stack([spans[:, 0], spans[:, 1] - spans[:, 0]], axis=1)).astype(np.int64)
+    is_pipeline = any(task.unit is not None for task in bundle.manifest.tasks)
     return Prediction(
         bundle.manifest.program,
         topology.name,
@@ -74,8 +76,9 @@ def simulate(
         sum(size for sends in exchanges.sends.values() for size in sends.values()),
         _links(outcome),
         _CriticalPath(bundle, outcome).steps(),
-        timeline.astype(np.int64),
+        timeline,
         measured_ns,
+        bubble(bundle, timeline) if is_pipeline else None,
     )
 
 

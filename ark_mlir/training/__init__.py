@@ -23,6 +23,7 @@ from .curve import write_curve
 from .decoder import TrainableDecoder, initial_weights
 from .encoder import TrainableEncoder
 from .loop import Loop
+from .pipeline import Pipeline
 from .queue import Queue
 from .recipe import Recipe, build_step, train
 from .torch_optimizers import MakeOptimizer
@@ -30,7 +31,7 @@ from .torch_trainer import TorchBatch, TorchTrainer, from_torch
 from .trainer import Batch, Trainer
 
 __all__ = [
-    "Batch", "Loop", "MakeOptimizer", "Queue", "Recipe", "TokenBatches", "TorchBatch",
+    "Batch", "Loop", "MakeOptimizer", "Pipeline", "Queue", "Recipe", "TokenBatches", "TorchBatch",
     "TorchTrainer", "TrainableDecoder", "TrainableEncoder", "Trainer", "TrainingConfig",
     "build_step", "from_torch", "initial_weights", "read_bytes", "read_config", "train",
     "write_curve",

@@ -2,6 +2,7 @@
 
 #include "lib/support/GatheredMatrices.h"
 #include "lib/support/GraphUtils.h"
+#include "lib/support/PlanUnit.h"
 #include "passes/graph/Passes.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -165,11 +166,13 @@ bool Grouping::canMove(Group &group, Operation *op, Operation *root) {
   return staysValid(op) && llvm::all_of(group.ops, staysValid);
 }
 
-/// Returns true if `op`, which has no plan, would make a pinned group wait
-/// for a group with another pin. Pinned groups are meant to run
-/// concurrently, before `op`.
+/// Returns true if `op` would make a pinned group wait for a group with another
+/// pin. Pinned groups are meant to run concurrently, before `op`. An op of a
+/// microbatch joins a group of its own unit, which waits for its operands
+/// anyway.
 bool Grouping::waitsForAnotherPlan(Operation *op, const Group &group) {
-  if (!group.plan)
+  auto own = op->getAttrOfType<DictionaryAttr>(ArkDialect::kPlanAttr);
+  if (!group.plan || (own && own.contains(kMicrobatchKey)))
     return false;
   SmallVector<Value> worklist(op->getOperands());
   llvm::SmallPtrSet<Operation *, 8> seen;

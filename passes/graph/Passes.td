@@ -266,7 +266,8 @@ def FormGroupsPass : Pass<"ark-form-groups", "::mlir::ark::ProgramOp"> {
     Views stay outside. Splat constants are cloned into every group that reads them. `deps` of an
     `ark.identity` become operands that the body ignores, so the group still depends on them. A
     group gets its name from the location of its anchor, made unique in the program, and the
-    anchor's `ark.plan`. Ops with different plans are not grouped.
+    anchor's `ark.plan`. Ops with different plans are not grouped. An op does not join a group if
+    the group would have to wait for ops with another plan, unless both belong to one microbatch.
 
     ```mlir
     %0 = ark.matmul %x, %w {transpose_other} : ...

@@ -7,6 +7,7 @@
 #include "lib/analysis/Packets.h"
 #include "lib/analysis/Timeline.h"
 #include "lib/support/BufferView.h"
+#include "lib/support/PlanUnit.h"
 #include "passes/kernel/Footprints.h"
 #include "passes/kernel/KernelAbi.h"
 #include "passes/kernel/Passes.h"
@@ -291,6 +292,13 @@ LogicalResult TableBuilder::addTask(TaskOp task) {
           "location", builder.getStringAttr(describeLocation(task.getLoc()))),
       number("bytes", cost.bytesRead + cost.bytesWritten),
       number("flops", cost.flops)};
+  FailureOr<std::optional<PlanUnit>> unit = readPlanUnit(task);
+  if (failed(unit))
+    return failure();
+  if (*unit)
+    entry.push_back(builder.getNamedAttr(
+        "unit", builder.getDenseI64ArrayAttr(
+                    {(*unit)->stage, (*unit)->microbatch, (*unit)->backward})));
   if (failed(footprints.describe(task, views, *body, entry)))
     return failure();
   tasks.push_back(builder.getDictionaryAttr(entry));

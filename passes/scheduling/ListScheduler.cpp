@@ -5,12 +5,13 @@
 // lanes, on fewer lanes, or in the lanes that produced its inputs. It selects
 // the placement that allows the consumers of the task to begin earliest. Tasks
 // off the critical path fill the gaps in which lanes wait for tasks on the
-// path.
+// path. In a pipeline, the unit of a task comes before its path.
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/ark/ArkMeasurements.h"
 #include "passes/scheduling/LaneTimes.h"
+#include "passes/scheduling/LaneUnits.h"
+#include "passes/scheduling/PlacementOrder.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -56,18 +57,18 @@ public:
   explicit TaskPlacer(const SchedulerInput &input)
       : input(input),
         times(input.target.getSms() * input.placement.smLanes.size(),
-              input.dependences.getTasks().size()) {}
+              input.dependences.getTasks().size()),
+        units(times.getNumLanes()) {}
 
   ScheduledLanes run();
 
 private:
-  SmallVector<unsigned> orderTasks() const;
   void place(unsigned task);
   void collectEnds(unsigned task);
   double getWorkItemNs(unsigned task, int64_t begin, int64_t end,
                        int64_t lanes) const;
   Candidate spread(unsigned task, ArrayRef<unsigned> lanes) const;
-  SmallVector<Stretch> collectStretches(ArrayRef<unsigned> lanes,
+  SmallVector<Stretch> collectStretches(unsigned task, ArrayRef<unsigned> lanes,
                                         double vctaNs) const;
   void fillStretches(MutableArrayRef<Stretch> stretches, int64_t share,
                      double vctaNs) const;
@@ -83,6 +84,7 @@ private:
 
   const SchedulerInput &input;
   LaneTimes times;
+  LaneUnits units;
 
   // State of the task that is being placed:
   SmallVector<unsigned> allLanes;
@@ -100,35 +102,6 @@ private:
   double earliest = 0, latest = 0;
 };
 } // namespace
-
-//===----------------------------------------------------------------------===//
-// Order
-//===----------------------------------------------------------------------===//
-
-/// Orders tasks by their longest path to the end, which is longer for a
-/// producer than for its consumers.
-SmallVector<unsigned> TaskPlacer::orderTasks() const {
-  size_t count = input.dependences.getTasks().size();
-  std::vector<double> rank(count, 0);
-  double handoff = input.costs.getHandoffNs(1);
-  for (unsigned task = count; task-- > 0;) {
-    const Placement::Pin &pin = input.placement.pins[task];
-    double sms = pin.sms.second - pin.sms.first;
-    double vctas = input.dependences.getTask(task).getNumVCTAs();
-    double span = input.costs.getTaskNs(task) / std::min(sms, vctas);
-    // Consumers come later in the program, so `rank[task]` already includes
-    // them.
-    rank[task] += span + handoff;
-    for (const Dependence &dependence : input.dependences.getIncoming(task))
-      if (dependence.producer != task)
-        rank[dependence.producer] =
-            std::max(rank[dependence.producer], rank[task]);
-  }
-  auto order = llvm::to_vector(llvm::seq<unsigned>(0, count));
-  llvm::stable_sort(order,
-                    [&](unsigned a, unsigned b) { return rank[a] > rank[b]; });
-  return order;
-}
 
 //===----------------------------------------------------------------------===//
 // Inputs
@@ -264,7 +237,8 @@ void TaskPlacer::setTimes(unsigned task, Candidate &candidate) const {
 }
 
 /// Returns idle intervals of some lanes, in the order of lanes and times.
-SmallVector<Stretch> TaskPlacer::collectStretches(ArrayRef<unsigned> lanes,
+SmallVector<Stretch> TaskPlacer::collectStretches(unsigned task,
+                                                  ArrayRef<unsigned> lanes,
                                                   double vctaNs) const {
   // Smaller work items would cost more synchronisation than they save.
   int64_t smallest =
@@ -272,14 +246,16 @@ SmallVector<Stretch> TaskPlacer::collectStretches(ArrayRef<unsigned> lanes,
   SmallVector<Stretch> stretches;
   for (unsigned lane : lanes) {
     unsigned workItems = 0;
-    for (LaneTimes::Gap gap : times.getGaps(lane, earliest)) {
+    double from =
+        std::max(earliest, units.getStart(lane, input.placement.pins[task]));
+    for (LaneTimes::Gap gap : times.getGaps(lane, from)) {
       if (std::isinf(gap.end)) {
-        stretches.push_back({lane, std::max(gap.begin, earliest), numVCTAs});
+        stretches.push_back({lane, std::max(gap.begin, from), numVCTAs});
         continue;
       }
       // Work items after the gap are already placed, so only vCTAs that are
       // certainly ready may fill the gap.
-      double start = std::max(gap.begin, latest);
+      double start = std::max({gap.begin, latest, from});
       double fitting = vctaNs > 0 ? (gap.end - start) / vctaNs : 0;
       if (fitting < smallest || ++workItems >= kMaxWorkItems)
         continue;
@@ -343,7 +319,7 @@ void TaskPlacer::divideEvenly(unsigned task,
 Candidate TaskPlacer::spread(unsigned task, ArrayRef<unsigned> lanes) const {
   int64_t numLanes = lanes.size();
   double ns = getWorkItemNs(task, 0, numVCTAs, numLanes) / numVCTAs;
-  SmallVector<Stretch> stretches = collectStretches(lanes, ns);
+  SmallVector<Stretch> stretches = collectStretches(task, lanes, ns);
   bool even = lanes.size() == allLanes.size() &&
               stretches.size() == lanes.size() && numVCTAs >= numLanes &&
               llvm::all_of(stretches, [&](const Stretch &stretch) {
@@ -467,14 +443,16 @@ void TaskPlacer::place(unsigned task) {
   streamsWeights = cost.weightBytes > (cost.bytesRead + cost.bytesWritten) / 2;
 
   Candidate best = chooseCandidate(task);
-  for (const CandidateWorkItem &workItem : best.workItems)
+  for (const CandidateWorkItem &workItem : best.workItems) {
     times.add(workItem.lane, {task, workItem.begin, workItem.end,
                               workItem.startTime, workItem.endTime});
+    units.add(workItem.lane, pin, workItem.endTime);
+  }
   times.finishTask(task);
 }
 
 ScheduledLanes TaskPlacer::run() {
-  for (unsigned task : orderTasks())
+  for (unsigned task : orderForPlacement(input))
     place(task);
   return times.take();
 }
@@ -485,34 +463,5 @@ ScheduledLanes ListScheduler::schedule(const SchedulerInput &input) const {
 
 const Scheduler &mlir::ark::getListScheduler() {
   static const ListScheduler scheduler;
-  return scheduler;
-}
-
-namespace {
-/// The list scheduler for measured tasks. The cost model uses the measured
-/// times, and decides between the list and round-robin schedules.
-class ProfileScheduler : public ListScheduler {
-public:
-  StringRef getName() const override { return "profile"; }
-
-  SmallVector<const Scheduler *>
-  getCandidates(const SchedulerInput &) const override {
-    return {this, &getRoundRobinScheduler()};
-  }
-
-  LogicalResult check(const SchedulerInput &input) const override {
-    ArrayRef<TaskOp> tasks = input.dependences.getTasks();
-    if (tasks.empty() || llvm::any_of(tasks, getMeasuredNs))
-      return success();
-    ProgramOp program = input.program;
-    return program.emitOpError("has no measured costs for the scheduler "
-                               "'profile': no task has '")
-           << kMeasuredNsAttr << "'";
-  }
-};
-} // namespace
-
-const Scheduler &mlir::ark::getProfileScheduler() {
-  static const ProfileScheduler scheduler;
   return scheduler;
 }

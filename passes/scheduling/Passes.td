@@ -74,7 +74,8 @@ def ScheduleListPass : Ark_SchedulerPass<"ark-schedule-list"> {
     List scheduling by the longest path to the end of the program, on the cost model. A task is
     spread over all lanes, placed on fewer lanes, or placed on the lanes that produced its inputs.
     The pass selects the placement that lets the consumers of the task begin first. Gaps between
-    work items that were placed earlier are filled.
+    work items that were placed earlier are filled. In a pipeline (`microbatch` in the plan), each
+    lane executes the units of its rank in the order of the program (see `ark-order-microbatches`).
 
     ```mlir
     ark.task "a" grid [2] ...            // a and b are independent

@@ -1,6 +1,7 @@
 //===- Placement.cpp - Resources on which tasks may run -------------------===//
 
 #include "dialects/ark/ArkDomains.h"
+#include "lib/analysis/UnitOrder.h"
 #include "lib/support/PlanRank.h"
 #include "passes/scheduling/Scheduler.h"
 
@@ -213,6 +214,9 @@ FailureOr<SmallVector<Interval>> RankSMs::getAll(ArrayRef<TaskOp> tasks) const {
 FailureOr<Placement> Placement::read(ArrayRef<TaskOp> tasks, TargetAttr target,
                                      int64_t ranks) {
   Placement placement;
+  FailureOr<SmallVector<std::optional<unsigned>>> units = numberUnits(tasks);
+  if (failed(units))
+    return failure();
   SmallVector<TaskOp> owners;
   SmallVector<unsigned> unpinned;
   RankSMs rankSMs(tasks, target.getSms(), ranks);
@@ -236,6 +240,7 @@ FailureOr<Placement> Placement::read(ArrayRef<TaskOp> tasks, TargetAttr target,
       return emitPinError(task, "shared_memory", **memory)
              << "and the target has " << target.getSharedMemory() << " bytes";
     placement.pins.push_back({*range, 0, readSync(task)});
+    placement.pins.back().unit = (*units)[index];
     if (!*warps && !*memory) {
       unpinned.push_back(index);
       continue;

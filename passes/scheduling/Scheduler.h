@@ -31,6 +31,9 @@ struct Placement {
     /// SMs that execute the task beside other work, if they end earlier than
     /// all SMs together; empty if the task prefers no SMs.
     Interval preferred = {0, 0};
+    /// The position of the task's unit among the units of its rank; nothing if
+    /// the plan names no microbatch. A lane executes units in this order.
+    std::optional<unsigned> unit = std::nullopt;
 
     bool hasPreference() const { return preferred.first < preferred.second; }
   };

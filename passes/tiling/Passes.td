@@ -62,6 +62,39 @@ def FuseElementwisePass : Pass<"ark-fuse-elementwise", "::mlir::ark::ProgramOp">
   let dependentDialects = ["::mlir::linalg::LinalgDialect"];
 }
 
+def OrderMicrobatchesPass : Pass<"ark-order-microbatches", "::mlir::ark::ProgramOp"> {
+  let summary = "Order the tasks of a pipeline by 1F1B";
+  let description = [{
+    A task whose plan has a `microbatch` belongs to a unit of a pipeline: the work on one microbatch in
+    one `stage` (by default the `rank`), forward or `backward`. The pass orders the units of each rank,
+    and the tasks by their units:
+
+    - A rank with one stage `s` of `S` executes `S - 1 - s` forward units, and then alternates between
+      one forward and one backward unit until none is left (1F1B). At most `S - s` microbatches are in
+      flight.
+    - A rank with several stages interleaves them. Of `R` ranks with `c` stages each, rank `r` has the
+      stages `r`, `r + R` and so on, and executes `2 (R - 1 - r) + (c - 1) R` forward units before it
+      alternates. `R` microbatches pass one stage of the rank before the next stage; backward, the
+      stages descend.
+
+    All dependences hold. If they contradict the order of the units, a unit begins before the unit that
+    depends on it ends. A task without a `microbatch` comes as early as it can. A program without
+    microbatches does not change. Later stages keep the order of the tasks as the order of the program,
+    and the list scheduler does not begin a unit in a lane before the earlier ones end there.
+
+    ```mlir
+    // on rank 0 of 2, in the order of the program, with S = 2 =>
+    ark.task "f0" ... {plan = {microbatch = 0 : i64, rank = 0 : i64}}                  // first
+    ark.task "f1" ... {plan = {microbatch = 1 : i64, rank = 0 : i64}}                  // second
+    ark.task "f2" ... {plan = {microbatch = 2 : i64, rank = 0 : i64}}                  // fourth
+    ark.task "b0" ... {plan = {backward = true, microbatch = 0 : i64, rank = 0 : i64}} // third
+    ```
+  }];
+  let statistics = [
+    Statistic<"numUnits", "units", "Units of all ranks">,
+  ];
+}
+
 def VerifyTilingPass : Pass<"ark-verify-tiling", "::mlir::ark::ProgramOp"> {
   let summary = "Check that the memory stage accepts the program";
   let description = [{

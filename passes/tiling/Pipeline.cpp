@@ -27,5 +27,7 @@ void ark::buildTilingPipeline(OpPassManager &pm) {
   program.addPass(createFuseTasksPass());
   // Works on the bodies of fused tasks.
   program.addPass(createJoinElementwisePass());
+  // Runs after fusion, which moves tasks.
+  program.addPass(createOrderMicrobatchesPass());
   program.addPass(createVerifyTilingPass());
 }

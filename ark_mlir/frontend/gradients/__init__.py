@@ -2,8 +2,8 @@
 
 from . import attention, collectives, elementwise, indexing, linear, reductions, views
 from .checkpoint import checkpoint
-from .reverse_pass import gradients
+from .reverse_pass import find_gradients, gradients
 
-__all__ = ["checkpoint", "gradients"]
+__all__ = ["checkpoint", "find_gradients", "gradients"]
 
 _ = (attention, collectives, elementwise, indexing, linear, reductions, views)

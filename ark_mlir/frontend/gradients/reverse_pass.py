@@ -14,12 +14,13 @@ from ..derivatives import Group, GroupStep, check_fresh, find_group
 from ..locations import user_frames
 from ..operands import as_tensor
 from ..ops import add, ones
+from ..planner import backward_of, microbatch_of, no_microbatch
 from ..program import Program, current, dtype_of
 from ..shapes import invalid
 from ..tensor import Tensor
 from .table import INERT, REFUSED, RULES, Step
 
-__all__ = ["ReversePass", "gradients"]
+__all__ = ["ReversePass", "find_gradients", "gradients"]
 
 _OP = "ark.gradients"
 
@@ -64,14 +65,25 @@ def gradients(loss: Tensor, wrt: Sequence[Tensor], seed: Tensor | None = None) -
             raise invalid(
                 f"{label} {tensor.name!r} must have a float dtype, not {tensor.dtype}", _OP
             )
-    start = _seed(target, given)
-    reverse = ReversePass(program)
-    for source in sources:
+    reverse = _run(target, sources, _seed(target, given))
+    return [reverse.result(source, i, target) for i, source in enumerate(sources)]
+
+
+def find_gradients(loss: Tensor, wrt: Sequence[Tensor], seed: Tensor) -> list[Tensor | None]:
+    """Returns what :func:`gradients` returns, with None for tensors that do not affect `loss`."""
+    reverse = _run(loss, wrt, seed)
+    return [reverse.cotangents.get(source.value) for source in wrt]
+
+
+def _run(loss: Tensor, wrt: Sequence[Tensor], seed: Tensor) -> ReversePass:
+    """Differentiates `loss`; the cotangents of the result include those of `wrt`."""
+    reverse = ReversePass(loss.program)
+    for source in wrt:
         reverse.active.setdefault(source.value)
     reverse.activate(reverse.operations)
-    reverse.receive(target.value, start)
+    reverse.receive(loss.value, seed)
     reverse.back(reverse.operations)
-    return [reverse.result(source, i, target) for i, source in enumerate(sources)]
+    return reverse
 
 
 def _sources(wrt: Sequence[Tensor]) -> list[Tensor]:
@@ -132,7 +144,14 @@ class ReversePass:
     def receive(self, value: ir.Value, cotangent: Tensor) -> None:
         """Adds a tensor to the cotangent of a value."""
         known = self.cotangents.get(value)
-        self.cotangents[value] = cotangent if known is None else add(known, cotangent)
+        if known is None:
+            self.cotangents[value] = cotangent
+        elif _microbatch(known) == _microbatch(cotangent):
+            self.cotangents[value] = add(known, cotangent)
+        else:
+            # No microbatch waits for the sum of several ones.
+            with no_microbatch():
+                self.cotangents[value] = add(known, cotangent)
 
     def back(self, operations: Sequence[Any]) -> None:
         """Passes cotangents through the ops, from the last to the first."""
@@ -162,7 +181,8 @@ class ReversePass:
                 op=_OP,
             )
         step = Step(self.program, label, cotangent, result, self.active, self.receive)
-        with self.program.scope(self.program.op_name(f"{label}.gradient")):
+        scope = self.program.scope(self.program.op_name(f"{label}.gradient"))
+        with scope, backward_of(op):
             rule(op, step)
 
     def _back_group(self, group: Group) -> None:
@@ -172,7 +192,8 @@ class ReversePass:
             return
         for value in group.inputs:
             check_fresh(self.program, value.value, f"the derivative of {group.name}")
-        with self.program.scope(self.program.op_name(f"{group.name}.gradient")):
+        scope = self.program.scope(self.program.op_name(f"{group.name}.gradient"))
+        with scope, backward_of(group.results[-1].value.owner):
             step = GroupStep(self, group.inputs, group.results, cotangents, needed)
             for source, given in zip(group.inputs, group.rule(step), strict=True):
                 if given is not None and source.value in self.active:
@@ -200,6 +221,12 @@ class ReversePass:
             if stops and source.value in list(op.operation.operands):
                 return f" smoothly; {op.operation.name} passes no derivative"
         return ""
+
+
+def _microbatch(tensor: Tensor) -> int | None:
+    """Returns the microbatch of the op that computes a tensor, None for an argument."""
+    owner = tensor.value.owner
+    return None if isinstance(owner, ir.Block) else microbatch_of(owner)
 
 
 def _label(op: Any) -> str:

@@ -124,7 +124,7 @@ function drawItems(span, shift, part) {
         continue;
       }
       const left = Math.max(0, Math.floor(from)), right = Math.min(columns - 1, Math.floor(to));
-      const strength = dimmed(i) ? 0.15 : 1, [red, green, blue] = mixture[sort[i]];
+      const strength = dimmed(i) ? 0.15 : 1, [red, green, blue] = mixture[tint(i)];
       for (let p = left; p <= right; p++) {
         let cover = strength * (Math.min(to, p + 1) - Math.max(from, p));
         if (sort[i] === WAITING) cover *= (p + lane) % 4 > 1 ? 0.12 : 0.6;
@@ -203,7 +203,7 @@ function drawBlockLabel(block, top, bottom) {
   pen.translate(block.left + (upright ? wide / 2 : 6), (top + bottom) / 2);
   if (upright) pen.rotate(-Math.PI / 2);
   const size = pen.measureText(label).width, from = upright ? -size / 2 : 0;
-  pen.fillStyle = palette[sort[block.i]];
+  pen.fillStyle = palette[tint(block.i)];
   pen.fillRect(from - 3, -7.5, size + 6, 15);
   pen.fillStyle = darkness.matches ? "#0c0f13" : "#ffffff";
   pen.fillText(label, from, 0.5);
@@ -224,7 +224,7 @@ function drawLarge(span, i, shift, size) {
     hatch.setTransform(new DOMMatrix([0.5, 0, 0, 0.5, x(0) % 6, 0]));
     pen.fillRect(left, top, wide, size);
   } else {
-    pen.fillStyle = palette[sort[i]];
+    pen.fillStyle = palette[tint(i)];
     if (wide > 6 && size > 9) {
       pen.beginPath();
       pen.roundRect(left, top, wide, size, 2);
@@ -256,11 +256,14 @@ function drawLarge(span, i, shift, size) {
 
 // Returns names of the vCTAs of a work item, from the longest to the shortest.
 function titles(i) {
-  const name = meta.tasks[subject(i)].name;
+  const { name, unit } = meta.tasks[subject(i)];
   const range = `[${instructions[4 * i + 2]}, ${instructions[4 * i + 3]})`;
   const parts = name.split(/[./]/), tail = parts.pop();
   const pair = parts.length ? `${parts.pop()}.${tail}` : tail;
-  return [`${name} ${range}`, name, `${pair} ${range}`, pair, `${tail} ${range}`, tail];
+  const names = [`${name} ${range}`, name, `${pair} ${range}`, pair, `${tail} ${range}`, tail];
+  if (!unit) return names;
+  const label = unit.label;
+  return [...names.map((each) => `${label} ${each}`), `${label} ${range}`, label];
 }
 // Returns the first of the names that fits into `room` pixels, else the last one, truncated.
 function fitting(names, room) {

@@ -48,6 +48,16 @@ const sort = new Int8Array(count);
 for (let i = 0; i < count; i++)
   sort[i] = code(i) === RUN ? meta.tasks[subject(i)].kind : waits(i) ? WAITING : -1;
 
+// The units of a pipeline that have colours of their own: a microbatch, forward or backward.
+const unitKey = (unit) => 2 * unit.microbatch + unit.backward;
+const units = new Map(meta.tasks.filter((t) => t.unit).map((t) => [unitKey(t.unit), t.unit]));
+const unitKeys = [...units.keys()].sort((a, b) => a - b);
+const unitOf = meta.tasks.map((task) => (task.unit ? unitKeys.indexOf(unitKey(task.unit)) : -1));
+let byUnit = units.size > 0;
+// The index of an item's colour in the palette: that of its unit, or that of its class.
+const tint = (i) =>
+  byUnit && code(i) === RUN && unitOf[subject(i)] >= 0 ? KINDS + 1 + unitOf[subject(i)] : sort[i];
+
 // Start and end per item. A wait lasts until the item that it delays begins.
 function spansOf(data) {
   const start = new Float64Array(count), end = new Float64Array(count);
@@ -101,13 +111,27 @@ function element(tag, className, text) {
 }
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const darkness = matchMedia("(prefers-color-scheme: dark)");
+// Returns a colour as six hex digits, from degrees and shares of one.
+function hex(hue, saturation, lightness) {
+  const channel = (n) => {
+    const k = (n + hue / 30) % 12, most = saturation * Math.min(lightness, 1 - lightness);
+    const value = lightness - most * Math.max(-1, Math.min(k - 3, 9 - k, 1));
+    return Math.round(255 * value).toString(16).padStart(2, "0");
+  };
+  return `#${channel(0)}${channel(8)}${channel(4)}`;
+}
+// A hue for each microbatch, darker for the backward pass.
+function unitColor({ microbatch, backward }) {
+  const lightness = darkness.matches ? (backward ? 0.55 : 0.74) : backward ? 0.32 : 0.47;
+  return hex((microbatch * 137.5) % 360, 0.5, lightness);
+}
 let palette, mixture, paint;
 function usePalette() {
   palette = meta.kinds.map((kind) => (darkness.matches ? kind.dark : kind.light));
   paint = {};
   for (const name of ["ground", "panel", "line", "text", "faint", "accent", "wait"])
     paint[name] = css("--" + name);
-  palette.push(paint.wait);
+  palette.push(paint.wait, ...unitKeys.map((key) => unitColor(units.get(key))));
   mixture = palette.map((color) => [1, 3, 5].map((k) => parseInt(color.slice(k, k + 2), 16)));
   const tile = document.createElement("canvas");
   tile.width = tile.height = 12;

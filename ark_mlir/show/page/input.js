@@ -245,6 +245,12 @@ $("guide-button").onclick = () => {
   $("guide-button").setAttribute("aria-pressed", !$("guide").hidden);
 };
 $("modes").hidden = !spans.traced;
+$("units").hidden = $("unitsguide").hidden = !byUnit;
+$("units").onclick = () => {
+  byUnit = !byUnit;
+  $("units").setAttribute("aria-pressed", byUnit);
+  refresh();
+};
 showMode();
 if (!count) {
   $("message").hidden = false;

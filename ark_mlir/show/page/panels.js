@@ -11,6 +11,10 @@ function pairsOf(i) {
     const [begin, end] = [instructions[4 * i + 2], instructions[4 * i + 3]];
     add("vCTAs", `[${number(begin)}, ${number(end)}) of ${number(task.vctas)}`);
     add("ops", task.ops.join(", ") || "none named");
+    if (task.unit) {
+      add("microbatch", `${task.unit.microbatch}, ${task.unit.backward ? "backward" : "forward"}`);
+      add("stage", task.unit.stage);
+    }
     if (task.at) add("line", task.at);
     if (task.sends) add("task sends", task.sends);
   } else {
@@ -42,7 +46,7 @@ function describe(i, box) {
   box.replaceChildren();
   const head = element("div", "title");
   const swatch = element("i", sort[i] === WAITING ? "hatched" : "");
-  if (sort[i] >= 0 && sort[i] < KINDS) swatch.style.background = palette[sort[i]];
+  if (sort[i] >= 0 && sort[i] < KINDS) swatch.style.background = palette[tint(i)];
   head.append(swatch);
   head.append(code(i) === RUN ? nameOf(i) : `${NAMES[code(i)]} ${nameOf(i)}`);
   const grid = element("div", "pairs");

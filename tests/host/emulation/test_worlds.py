@@ -22,6 +22,7 @@ from emulation.worlds import (
     counting,
     forwarding,
     looking_up,
+    pipelined,
     stepping,
     wait_for_more,
 )
@@ -68,6 +69,13 @@ def where(size: int) -> list[Any]:
 
 
 # -- bits ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("size", "devices"), where(3))
+def test_microbatches_of_a_pipeline(size: int, devices: int, make: Make) -> None:
+    world = make(pipelined(size), devices)
+    for seed in SEEDS:
+        world.run(seed)
 
 
 @pytest.mark.parametrize(("size", "devices"), [*where(2), *where(3)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
@@ -14,8 +14,12 @@ Refuses = Callable[..., ark.InvalidUsageError]
 
 def plans(program: ark.Program) -> list[str | None]:
     block = program.module.body.operations[0].regions[0].blocks[0]
-    attributes = [op.operation.attributes for op in block.operations]
-    return [str(a["ark.plan"]) if "ark.plan" in a else None for a in attributes][:-1]
+    return plans_of(block.operations)[:-1]
+
+
+def plans_of(operations: Iterable[Any]) -> list[str | None]:
+    attributes = [op.operation.attributes for op in operations]
+    return [str(a["ark.plan"]) if "ark.plan" in a else None for a in attributes]
 
 
 def test_ops_inside_carry_the_plan() -> None:
@@ -68,10 +72,66 @@ def test_an_exception_ends_the_plan() -> None:
         ({"tile": (32, 0)}, "extents of a tile must be positive"),
         ({"tile": ()}, "extents of a tile must be positive"),
         ({"sync": 1}, "sync must be True or False"),
+        ({"backward": 1}, "backward must be True or False"),
+        ({"microbatch": -1}, "planner: microbatch must be an integer from 0 on"),
+        ({"microbatch": True}, "planner: microbatch must be an integer"),
+        ({"stage": 0.5}, "planner: stage must be an integer"),
     ],
 )
 def test_invalid_plans_raise(refuses: Refuses, plan: Any, message: str) -> None:
     refuses(lambda: ark.planner(**plan).__enter__(), message)
+
+
+def test_a_unit_of_a_pipeline() -> None:
+    with ark.Program("p") as program:
+        x = ark.input("x", (4,))
+        with ark.planner(stage=1), ark.planner(microbatch=2) as plan:
+            y = ark.exp(x)
+            with ark.planner(backward=True):
+                z = ark.exp(y)
+            with ark.planner(microbatch=3, backward=False):
+                z = ark.exp(z)
+        with ark.planner(backward=True):  # of no microbatch
+            ark.output("z", ark.exp(z))
+    assert (plan.stage, plan.microbatch, plan.backward) == (None, 2, None)
+    assert plans(program) == [
+        "{microbatch = 2 : i64, stage = 1 : i64}",
+        "{backward = true, microbatch = 2 : i64, stage = 1 : i64}",
+        "{microbatch = 3 : i64, stage = 1 : i64}",
+        None,
+    ]
+
+
+def test_gradients_belong_to_the_microbatch_of_their_ops() -> None:
+    """Other choices of the derivatives are those of the block around ark.gradients."""
+    with ark.Program("p") as program:
+        x = ark.input("x", (4, 4))
+        with ark.planner(stage=1, microbatch=2, tile=(2, 2)):
+            y = x @ x
+        loss = ark.reduce_sum(y, keepdims=False)
+        forward = len(program.operations())
+        with ark.planner(sms=4):
+            ark.output("slope", ark.gradients(loss, [x])[0])
+        found = plans_of(program.operations()[forward:])
+    units = [plan for plan in found if plan and "microbatch" in plan]
+    assert set(units) == {
+        "{backward = true, microbatch = 2 : i64, sms = array<i64: 0, 4>, stage = 1 : i64}"
+    }
+    assert len(units) >= 3  # two products, and their sum
+    assert "{sms = array<i64: 0, 4>}" in found
+
+
+def test_a_sum_over_microbatches_belongs_to_none() -> None:
+    with ark.Program("p") as program:
+        x = ark.input("x", (4, 4))
+        parts: list[ark.Tensor] = []
+        for microbatch in range(2):
+            with ark.planner(microbatch=microbatch):
+                parts.append(ark.reduce_sum(ark.exp(x), keepdims=False))
+        ark.output("slope", ark.gradients(parts[0] * parts[1], [x])[0])
+    block = program.module.body.operations[0].regions[0].blocks[0]
+    last = [op for op in block.operations if op.operation.name == "ark.add"][-1]
+    assert plans_of([last]) == [None]
 
 
 def test_an_inner_range_must_lie_within_the_outer(refuses: Refuses) -> None:

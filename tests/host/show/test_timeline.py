@@ -300,3 +300,34 @@ def test_small_kinds_have_a_percentage(tmp_path: Path) -> None:
     assert "&lt; 0.1 %" in drawn
     assert '<span class="label">model.layers.0.mlp.gate_and_up</span>' in drawn
     assert "a thread of the processor" in drawn
+
+
+def pipeline() -> Bundle:
+    """Returns a schedule with a forward and a backward task of microbatch 3, and another task."""
+    program = ToyProgram(sms=1)
+    tasks = [program.task("nothing", 1, name=name) for name in ("ahead", "back", "sum")]
+    program.lane(0, [run(task, 0, 1) for task in tasks])
+    manifest, sections = program.parts()
+    manifest["tasks"][0]["unit"] = [1, 3, 0]
+    manifest["tasks"][1]["unit"] = [1, 3, 1]
+    return Bundle.from_parts(manifest, sections)
+
+
+def test_microbatches_of_a_pipeline(tmp_path: Path) -> None:
+    tasks = script(page_of(pipeline(), tmp_path), "meta")["tasks"]
+    numbers = {"stage": 1, "microbatch": 3}
+    assert [task.get("unit") for task in tasks] == [
+        {"label": "F3", **numbers, "backward": False},
+        {"label": "B3", **numbers, "backward": True},
+        None,
+    ]
+
+
+@needs_browser
+def test_a_browser_draws_a_pipeline(tmp_path: Path) -> None:
+    """The button that selects colours is visible only if the schedule has microbatches."""
+    for bundle, hidden in ((pipeline(), ""), (bundle_of(add_program()), ' hidden=""')):
+        page_of(bundle, tmp_path)
+        drawn = drawn_by_browser(tmp_path / "timeline.html")
+        assert 'data-ready="yes"' in drawn
+        assert re.search(rf'<button id="units"[^>]*aria-pressed="true"{hidden}>', drawn)

@@ -535,6 +535,32 @@ ark.program @readersOfTwoPlansStandAlone(
 
 // -----
 
+// A sum over microbatches is the epilogue of the last product if both belong to one microbatch. A sum without
+// microbatch is a group of its own, which delays neither product.
+// CHECK-LABEL: ark.program @sumsOverMicrobatches
+ark.program @sumsOverMicrobatches(
+    %x: tensor<4x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<8x8xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
+    -> (tensor<4x8xf32> {ark.name = "y"}, tensor<4x8xf32> {ark.name = "z"}) {
+  // CHECK: ark.group "matmul" {{.*}} attributes {plan = {microbatch = 0 : i64}}
+  // CHECK: ark.group "matmul_2" {{.*}} attributes {plan = {microbatch = 1 : i64}}
+  // CHECK-NEXT: ark.matmul
+  // CHECK-NEXT: ark.add
+  // CHECK: ark.group "matmul_3" {{.*}} attributes {plan = {microbatch = 2 : i64}}
+  // CHECK-NEXT: ark.matmul
+  // CHECK-NEXT: ark.yield
+  // CHECK: ark.group "add"
+  // CHECK-NOT: plan
+  %0 = ark.matmul %x, %w {ark.plan = {microbatch = 0 : i64}} : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  %1 = ark.matmul %x, %w {ark.plan = {microbatch = 1 : i64}} : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  %2 = ark.add %0, %1 {ark.plan = {microbatch = 1 : i64}} : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  %3 = ark.matmul %x, %w {ark.plan = {microbatch = 2 : i64}} : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  %4 = ark.add %2, %3 : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  ark.return %2, %4 : tensor<4x8xf32>, tensor<4x8xf32>
+}
+
+// -----
+
 // The plan of an epilogue does not pin the matmul before it.
 // CHECK-LABEL: ark.program @planOfAnEpilogueDoesNotPinItsAnchor
 ark.program @planOfAnEpilogueDoesNotPinItsAnchor(

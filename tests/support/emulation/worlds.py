@@ -66,6 +66,33 @@ def forwarding(size: int) -> Programs:
     return programs
 
 
+def pipelined(size: int) -> Programs:
+    """Returns programs that pass three microbatches through all ranks, forward and backward."""
+    shape, count = (4, 96), 3
+    programs: Programs = []
+    for rank in range(size):
+        with ark.Program("pipelined", rank=rank, world_size=size) as program:
+            x = ark.input("x", shape, ark.int32)
+            hidden: list[ark.Tensor] = []
+            for number in range(count):
+                with ark.planner(microbatch=number):
+                    h = ark.recv(shape, ark.int32, rank - 1, 2 * number) if rank else x + number
+                    hidden.append(h * 3 + x)
+                    if rank < size - 1:
+                        ark.send(hidden[-1], rank + 1, 2 * number)
+            total = ark.zeros(shape, ark.int32)
+            for number, h in enumerate(hidden):
+                with ark.planner(microbatch=number, backward=True):
+                    tag = 2 * number + 1
+                    g = ark.recv(shape, ark.int32, rank + 1, tag) if rank < size - 1 else h
+                    if rank:
+                        ark.send(g * 5 + h, rank - 1, tag)
+                    total = total + g * h
+            ark.output("total", total)
+        programs.append(program)
+    return programs
+
+
 def sharing(size: int) -> Programs:
     """Returns programs in which each SM needs, in each iteration, values of a state that other SMs
     of its rank and other ranks have computed.
