@@ -207,8 +207,10 @@ class _Scores:
 
     def weights(self, log_sum_exp: Tensor) -> Tensor:
         """Returns the softmax over the valid keys; zeros for a query without a valid key."""
-        shown, _ = self._shown()
-        return exp(shown - log_sum_exp)
+        shown, valid = self._shown()
+        weights = exp(shown - log_sum_exp)
+        # Of a hidden key, the difference may overflow.
+        return weights if valid is None else where(valid, weights, 0)
 
     def softmax(self) -> Tensor:
         """Returns :meth:`weights`, with a maximum and a sum of each row of scores."""
