@@ -34,7 +34,7 @@ def slopes(length: int, dtype: ark.DType = ark.fp32, **options: Any) -> ark.Prog
 
 
 def gpt(length: int) -> ark.Program:
-    model = {"vocab_size": 64, "n_embd": 32, "n_layer": 2, "n_head": 2, "n_positions": length}
+    model = {"vocab_size": 256, "n_embd": 32, "n_layer": 2, "n_head": 2, "n_positions": length}
     config = ark.training.TrainingConfig.parse({
         "model": {"model_type": "gpt2", **model}, "data": {"text": ["-"]},
         "train": {"batch": 2, "length": length},
@@ -71,8 +71,9 @@ def largest_extents(module: ir.Operation) -> int:
 
 @pytest.mark.parametrize("target", ["cpu:2", "cuda:sm_90a"])
 def test_no_buffer_has_the_shape_of_the_scores(target: str) -> None:
-    length = 1024
-    assert largest_extents(compiled_to_memory(slopes(length), target)) < length * length / 4
+    """A task has room for the scores of some rows."""
+    length = 4096
+    assert largest_extents(compiled_to_memory(slopes(length), target)) < length * length / 16
 
 
 def test_short_rows_have_tensors_of_the_shape_of_the_scores() -> None:
@@ -88,4 +89,4 @@ def test_the_arena_grows_with_the_length() -> None:
 def test_a_step_of_a_gpt_with_long_rows_needs_a_smaller_arena() -> None:
     with mock.patch.object(rules, "SCORES_PER_ELEMENT", math.inf):
         whole = arena_of(gpt(512))
-    assert arena_of(gpt(512)) < 0.6 * whole
+    assert arena_of(gpt(512)) < 0.5 * whole
