@@ -102,9 +102,7 @@ def _give_by_products(op: Any, step: Step, scores: _Scores) -> None:
     slopes = wide(shares) * (slopes - mean)
     if any(step.needs(value) for value in (op.query, op.key)):
         scaled = narrow(slopes * scores.scale, q.dtype)
-        step.give(
-            op.query, lambda: reshape(scores.query_cotangent(scaled), shape_of(op.query))
-        )
+        step.give(op.query, lambda: reshape(scores.query_cotangent(scaled), shape_of(op.query)))
         step.give(op.key, lambda: scores.key_cotangent(scaled))
     shape = (*shape_of(op.query)[:-1], scores.k.shape[-2])
     step.give(op.mask, lambda: reshape(slopes, shape))
