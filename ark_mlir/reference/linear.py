@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import ml_dtypes
@@ -94,12 +95,12 @@ def _weighted(scores: Bounded, valid: Array, v: Bounded, dtype: DType) -> Bounde
 
 
 def _narrowed(weights: Bounded, dtype: DType) -> Bounded:
-    """Adds the error of rounding weights of at most one to `dtype`, with subnormal numbers."""
+    """Adds the error of rounding weights to `dtype`, with subnormal numbers."""
     if weights.error is None:
         return weights
     rounding = dtype.unit_roundoff * weights.magnitude
     least = float(ml_dtypes.finfo(dtype.numpy).smallest_subnormal)
-    return Bounded(weights.value, weights.error + rounding + least * (weights.value > 0))
+    return Bounded(weights.value, weights.error + rounding + least * (weights.value != 0))
 
 
 @handles("partial_attention")
@@ -176,6 +177,80 @@ def combine_attention(op: Any, machine: Machine) -> Bounded:
     total = (weights * totals).sum(axis)
     total = Bounded(np.where(total.value == 0, 1.0, total.value), total.error)
     return ((weights * sums).sum(axis) / total).view(lambda a: np.squeeze(a, axis))
+
+
+@handles("attention_query_gradient")
+def attention_query_gradient(op: Any, machine: Machine) -> Bounded:
+    """Interprets the gradient of the queries of attention."""
+    gradient = _Gradient.read(op, machine)
+    return (gradient.shares() @ gradient.k).scaled(op.scale.value)
+
+
+@handles("attention_key_value_gradient")
+def attention_key_value_gradient(op: Any, machine: Machine) -> Bounded:
+    """Interprets the gradients of the keys and the values, concatenated along the last dimension.
+
+    The sums are over the queries of all heads that share a key head.
+    """
+    gradient = _Gradient.read(op, machine)
+    sums = [
+        (shares.view(_swapped) @ rows).sum((rows.value.ndim - 3,)).view(_without_heads)
+        for shares, rows in ((gradient.shares(), gradient.q), (gradient.weights, gradient.g))
+    ]
+    return _side_by_side((sums[0].scaled(op.scale.value), sums[1]))
+
+
+def _without_heads(a: Array) -> Array:
+    return np.squeeze(a, -3)
+
+
+@dataclass(frozen=True)
+class _Gradient:
+    """The operands of a gradient of attention, ``[..., H, R, T, N]``, and the weights of keys.
+
+    Attributes:
+        q, g: the queries and the cotangents of the results.
+        k, v: the keys and values, zeros beyond the run-time length; R is one.
+        weights: ``[..., H, R, Tq, Tk]``, zero for keys that a query does not see.
+        mean: the mean slope of each row, ``[..., H, R, Tq, 1]``.
+        dtype: the dtype of the keys, to which the factors of sums may be rounded.
+    """
+
+    q: Bounded
+    k: Bounded
+    v: Bounded
+    g: Bounded
+    weights: Bounded
+    mean: Bounded
+    dtype: DType
+
+    @classmethod
+    def read(cls, op: Any, machine: Machine) -> _Gradient:
+        q, k, v, g, total, mean = (
+            machine.read(x).bounded
+            for x in (op.query, op.key, op.value, op.cotangent, op.log_sum_exp, op.mean)
+        )
+        length = _kv_length(op, machine, k.value.shape[-2])
+        k, v = (x.view(lambda a: _expanded(a, 1, length)[..., None, :, :]) for x in (k, v))
+        scores = (q @ k.view(_swapped)).scaled(op.scale.value)
+        valid = _valid(scores.value.shape, length, bool(op.causal))
+        mask = machine.read_optional(op.mask)
+        if mask is not None and mask.dtype.is_float:
+            scores = scores + mask.bounded
+        elif mask is not None:
+            valid = valid & mask.data
+        total, mean = (x.view(lambda a: a[..., None]) for x in (total, mean))
+        valid = np.broadcast_to(valid, scores.value.shape)
+        weights = (scores - total).monotone(np.exp).view(lambda a: np.where(valid, a, 0.0))
+        dtype = machine.read(op.key).dtype
+        return cls(q, k, v, g, _narrowed(weights, dtype), mean, dtype)
+
+    def shares(self) -> Bounded:
+        """Returns the derivatives with respect to the scores before scaling."""
+        slopes = self.g @ self.v.view(_swapped)
+        shares = self.weights * (slopes - self.mean)
+        hidden = self.weights.value == 0
+        return _narrowed(shares.view(lambda a: np.where(hidden, 0.0, a)), self.dtype)
 
 
 @handles("rope")

@@ -131,6 +131,153 @@ def Ark_OnlineAttentionOp : Ark_Op<"online_attention", [
   }];
 }
 
+def Ark_BlockedAttentionGradientOp : Ark_Op<"blocked_attention_gradient", [
+    AttrSizedOperandSegments, BodyOpInterface, DestinationStyleOpInterface, IndexingMapOpInterface,
+    SingleBlock, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+  let summary = "Gradients of rows of an attention, over blocks of the others";
+  let description = [{
+    `ark-decompose` makes this op of `ark.attention_query_gradient` and
+    `ark.attention_key_value_gradient`. `ark-expand-attention-gradients` replaces it by a loop over
+    blocks at the beginning of code generation.
+
+    The rows are queries, and the others are keys; or the rows are keys, and the others are queries.
+    The loops are the rows, one or two loops over the others, then depth, column and block. Of two
+    loops over the others, the first one is over the heads that share a key. Maps select the elements
+    of the operands, in the order of the operands. For a row and one of the others, let
+    `weight = exp(region(left . right) - log_sum_exp)` and
+    `share = weight * (left_slope . right_slope - mean)`, both zero if the region yields minus
+    infinity. The op computes for each row
+
+    - `gradient`, the sum over the others of `share * right`,
+    - `value_gradient`, the sum over the others of `weight * right_slope`. The op has this out if the
+      rows are keys.
+
+    The region turns the sum of products of a query and a key into a score: it scales and masks. Its
+    arguments are the index of each row loop, the index of each loop over the others, the sum and,
+    with a mask, the element of the mask. The region may use values that are defined outside of the
+    op.
+
+    With `causal`, the score of query `q`, an index of the last loop over queries, and of key `k` is
+    minus infinity if `k + queries > q + keys`, where `queries` and `keys` are the extents of the
+    loops. A tile of rows hence has only those others that may see one of its rows.
+
+    `weights` and `slopes` are memory for one block of the others. The extent of the last loop, which
+    no other operand depends on, is the number of others in a block. The contents of both after the
+    op are unspecified.
+
+    - (blocked_attention_gradient_c1) every operand has a map, with as many results as the operand has
+      dimensions. All maps have the loops of the rows, and four or five more.
+    - (blocked_attention_gradient_c2) the map of `gradient` is the rows and the depth, that of
+      `value_gradient` is the rows and the column, and those of `weights` and `slopes` are the rows
+      and the block.
+    - (blocked_attention_gradient_c3) a map of an input selects loops or zeros. `left` depends on rows
+      and depth, `left_slope` on rows and column, `right` on rows, others and depth, `right_slope` on
+      rows, others and column, and each other input on rows and others.
+    - (blocked_attention_gradient_c4) static extents of one loop are equal.
+    - (blocked_attention_gradient_c5) all outs have one element type, which is the type of the score
+      in the region.
+    - (blocked_attention_gradient_c6) the region has the arguments named above, yields a score, and
+      accesses no memory.
+    - (blocked_attention_gradient_c7) the op works on tensors and returns one result for each out, or
+      works on buffers and has no results.
+    - (blocked_attention_gradient_c8) the last row loop of a causal op has a static extent.
+    - (blocked_attention_gradient_c9) the number of others in a block is static and positive.
+
+    ```mlir
+    ark.blocked_attention_gradient
+        ins(%q, %k, %g, %v, %lse, %mean : memref<4x64xf32>, memref<?x64xf32>, memref<4x64xf32>,
+            memref<?x64xf32>, memref<4xf32>, memref<4xf32>)
+        outs(%dq : memref<4x64xf32>)
+        memory(%weights, %slopes : memref<4x32xf32>, memref<4x32xf32>)
+        maps [affine_map<(r, o, d, c, b) -> (r, d)>, affine_map<(r, o, d, c, b) -> (o, d)>,
+              affine_map<(r, o, d, c, b) -> (r, c)>, affine_map<(r, o, d, c, b) -> (o, c)>,
+              affine_map<(r, o, d, c, b) -> (r)>, affine_map<(r, o, d, c, b) -> (r)>,
+              affine_map<(r, o, d, c, b) -> (r, d)>, affine_map<(r, o, d, c, b) -> (r, b)>,
+              affine_map<(r, o, d, c, b) -> (r, b)>] {
+    ^bb0(%row: index, %other: index, %dot: f32):
+      %score = arith.mulf %dot, %scale : f32
+      ark.yield %score : f32
+    }
+    ```
+  }];
+  let arguments = (ins Ark_TensorOrBuffer:$left, Ark_TensorOrBuffer:$right,
+                       Ark_TensorOrBuffer:$left_slope, Ark_TensorOrBuffer:$right_slope,
+                       Ark_TensorOrBuffer:$log_sum_exp, Ark_TensorOrBuffer:$mean,
+                       Optional<Ark_TensorOrBuffer>:$mask,
+                       Ark_TensorOrBuffer:$gradient, Optional<Ark_TensorOrBuffer>:$value_gradient,
+                       Ark_TensorOrBuffer:$weights, Ark_TensorOrBuffer:$slopes,
+                       AffineMapArrayAttr:$indexing_maps, UnitAttr:$causal);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let regions = (region SizedRegion<1>:$region);
+  let assemblyFormat = [{
+    `ins` `(` $left `,` $right `,` $left_slope `,` $right_slope `,` $log_sum_exp `,` $mean `:`
+              type($left) `,` type($right) `,` type($left_slope) `,` type($right_slope) `,`
+              type($log_sum_exp) `,` type($mean) `)`
+    (`mask` `(` $mask^ `:` type($mask) `)`)?
+    `outs` `(` $gradient `:` type($gradient) `)`
+    (`value_gradient` `(` $value_gradient^ `:` type($value_gradient) `)`)?
+    `memory` `(` $weights `,` $slopes `:` type($weights) `,` type($slopes) `)`
+    `maps` $indexing_maps (`causal` $causal^)? attr-dict-with-keyword $region (`->` type($results)^)?
+  }];
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() {
+      unsigned outs = hasKeyRows() ? 4 : 3;
+      return ::mlir::MutableOperandRange(*this, getNumOperands() - outs, outs);
+    }
+    ::llvm::ArrayRef<int64_t> getShape(::mlir::OpOperand *operand) {
+      return ::llvm::cast<::mlir::ShapedType>(operand->get().getType()).getShape();
+    }
+    /// The structured ops of one block, and the fills before the loop.
+    int64_t getNumExpandedOps() { return hasKeyRows() ? 10 : 8; }
+    int64_t countFlops(::llvm::ArrayRef<int64_t> extents, int64_t flopsOfFunction);
+    int64_t countRuns(::mlir::Region &region, ::llvm::ArrayRef<int64_t> extents);
+    bool fillsOut(::mlir::OpOperand &out) {
+      return out.getOperandNumber() < getWeightsMutable().getOperandNumber();
+    }
+    bool multipliesMatrices() { return true; }
+    bool growsWithRows();
+    bool keepsResults() { return true; }
+    void dropRowIndices(::mlir::Value zero, const ::llvm::SmallBitVector &dropped);
+
+    /// Returns true if the rows are keys, and the others queries.
+    bool hasKeyRows() { return static_cast<bool>(getValueGradient()); }
+    /// Return indices of loops. The first `getNumRowLoops()` loops are over rows, the next
+    /// `getNumOtherLoops()` over the others.
+    unsigned getNumLoops() { return getMap(getLeftMutable()).getNumDims(); }
+    unsigned getNumRowLoops() {
+      return ::llvm::cast<::mlir::ShapedType>(getGradient().getType()).getRank() - 1;
+    }
+    unsigned getNumOtherLoops() { return getNumLoops() - getNumRowLoops() - 3; }
+    unsigned getOtherLoop() { return getNumLoops() - 4; }
+    unsigned getDepthLoop() { return getNumLoops() - 3; }
+    unsigned getColumnLoop() { return getNumLoops() - 2; }
+    unsigned getBlockLoop() { return getNumLoops() - 1; }
+    /// Returns the number of others in a block.
+    int64_t getBlockSize() { return getShape(&getWeightsMutable()).back(); }
+    /// Returns the type of scores and of all results.
+    ::mlir::Type getElementType() {
+      return ::llvm::cast<::mlir::ShapedType>(getWeights().getType()).getElementType();
+    }
+    /// Return the region's arguments.
+    ::mlir::Block *getScoreBlock() { return &getRegion().front(); }
+    ::mlir::ValueRange getIndices() {
+      return getScoreBlock()->getArguments().take_front(getNumRowLoops() + getNumOtherLoops());
+    }
+    ::mlir::BlockArgument getDotArgument() {
+      return getScoreBlock()->getArgument(getNumRowLoops() + getNumOtherLoops());
+    }
+    /// Returns the argument of the mask's element, or null.
+    ::mlir::BlockArgument getMaskArgument() {
+      return getMask() ? getScoreBlock()->getArgument(getNumRowLoops() + getNumOtherLoops() + 1)
+                       : ::mlir::BlockArgument();
+    }
+    /// Returns the score that the region yields.
+    ::mlir::Value getScore() { return getScoreBlock()->getTerminator()->getOperand(0); }
+  }];
+}
+
 def Ark_RowNormOp : Ark_Op<"row_norm", [
     AttrSizedOperandSegments, BodyOpInterface, DestinationStyleOpInterface, IndexingMapOpInterface,
     SingleBlock, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {

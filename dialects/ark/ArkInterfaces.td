@@ -114,6 +114,21 @@ def AttentionOpInterface : OpInterface<"AttentionOpInterface"> {
   }];
 }
 
+def AttentionGradientOpInterface : OpInterface<"AttentionGradientOpInterface"> {
+  let cppNamespace = "::mlir::ark";
+  let description = [{
+    A gradient of an attention, whose rows are queries or keys. Each row needs all others: a query all
+    keys, a key the queries of all heads that share it. Query, key and value are as in
+    `ark.attention_query_gradient`.
+  }];
+  let methods = [
+    InterfaceMethod<"The queries.", "::mlir::Value", "getQuery">,
+    InterfaceMethod<"The keys.", "::mlir::Value", "getKey">,
+    InterfaceMethod<"The values.", "::mlir::Value", "getValue">,
+    InterfaceMethod<"Returns true if the rows are keys.", "bool", "hasKeyRows">,
+  ];
+}
+
 def BodyOpInterface : OpInterface<"BodyOpInterface", [
     DestinationStyleOpInterface, IndexingMapOpInterface]> {
   let cppNamespace = "::mlir::ark";

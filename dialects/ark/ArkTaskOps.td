@@ -92,7 +92,8 @@ def Ark_ReturnOp : Ark_Op<"return", [Pure, HasParent<"ProgramOp">, Terminator, R
 
 def Ark_YieldOp
     : Ark_Op<"yield", [Pure, Terminator, ReturnLike,
-                       ParentOneOf<["CustomOp", "GroupOp", "OnlineAttentionOp", "RowNormOp", "TaskOp"]>]> {
+                       ParentOneOf<["BlockedAttentionGradientOp", "CustomOp", "GroupOp",
+                                    "OnlineAttentionOp", "RowNormOp", "TaskOp"]>]> {
   let summary = "The results of a group, the tiles that a vCTA computes, or an element";
   let arguments = (ins Variadic<AnyType>:$operands);
   let assemblyFormat = "attr-dict ($operands^ `:` type($operands))?";

@@ -190,6 +190,41 @@ def SplitProductsPass : Pass<"ark-split-products", "::mlir::ark::ProgramOp"> {
   ];
 }
 
+def MultiplyAttentionGradientsPass
+    : Pass<"ark-multiply-attention-gradients", "::mlir::ark::ProgramOp"> {
+  let summary = "Compute gradients of attention as matrix products";
+  let description = [{
+    Replaces `ark.attention_query_gradient` and `ark.attention_key_value_gradient` by products of
+    matrices, where the matrix units of a GPU compute them. Two tensors of the shape of the scores,
+    `[..., H, R, Tq, Tk]`, then pass through memory: the weights, and their shares of the sums. Both
+    gradients of an attention share them. The pass skips gradients with more scores than `most-scores`,
+    and those whose tile is in the user's plan: blocks of them are computed one after the other.
+
+    ```mlir
+    %0 = ark.attention_query_gradient %q, %k, %v, %g, %lse, %mean scale = 0.5
+        : (tensor<2x1x64x8xf32>, tensor<2x96x8xf32>, tensor<2x96x8xf32>, tensor<2x1x64x8xf32>,
+           tensor<2x1x64xf32>, tensor<2x1x64xf32>) -> tensor<2x1x64x8xf32>
+    ```
+    becomes
+    ```mlir
+    %1 = ark.reshape %k shape = [2, 1, 96, 8] : (tensor<2x96x8xf32>) -> tensor<2x1x96x8xf32>
+    %2 = ark.matmul %q, %1 {transpose_other} : ... -> tensor<2x1x64x96xf32>
+    ... // %weights = exp(%2 * 0.5 - %lse), %slopes = %g %v^T
+    %3 = ark.sub %slopes, %mean : ...
+    %4 = ark.mul %weights, %3 : ...
+    %5 = ark.mul %4, %half : ...
+    %0 = ark.matmul %5, %1 : (tensor<2x1x64x96xf32>, tensor<2x1x96x8xf32>) -> tensor<2x1x64x8xf32>
+    ```
+  }];
+  let options = [
+    Option<"mostScores", "most-scores", "int64_t", "268435456",
+           "Maximum number of scores of a gradient, over all heads">,
+  ];
+  let statistics = [
+    Statistic<"numGradients", "gradients", "Gradients as products">,
+  ];
+}
+
 def SplitAttentionPass : Pass<"ark-split-attention", "::mlir::ark::ProgramOp"> {
   let summary = "Split the keys of attention for idle SMs (split-KV)";
   let description = [{

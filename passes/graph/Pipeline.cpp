@@ -20,6 +20,8 @@ void ark::buildGraphPipeline(OpPassManager &pm, StringRef collectives) {
   if (!collectives.empty())
     options.algorithm = collectives.str();
   program.addPass(createExpandCollectivesPass(options));
+  // Runs before the passes that simplify products.
+  program.addPass(createMultiplyAttentionGradientsPass());
   // Folds and removes dead code first, because the patterns below examine uses.
   program.addPass(createCanonicalizerPass());
   program.addPass(createNormalizeGraphPass());

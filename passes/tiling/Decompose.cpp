@@ -36,6 +36,7 @@ struct DecomposePass : ark::impl::DecomposePassBase<DecomposePass> {
     RewritePatternSet set(context);
     populateDecomposeArgmax(converter, set);
     populateDecomposeAttention(converter, set);
+    populateDecomposeAttentionGradient(converter, set);
     populateDecomposeCombination(converter, set);
     populateDecomposeElementwise(converter, set);
     populateDecomposeIndexing(converter, set);

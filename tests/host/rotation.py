@@ -204,6 +204,7 @@ ROTATION: dict[str, tuple[int, int]] = {
     "emulation/test_generation.py::test_tokens_are_those_of_one_rank": (16, 3),
     "emulation/test_gradients.py::test_cases": (24, 5),
     "emulation/test_gradients.py::test_drawn_graphs": (24, 11),
+    "emulation/test_gradients.py::test_gradients_in_blocks": (8, 3),
     "emulation/test_mutants.py::test_mutants_are_caught": (16, 7),
     "emulation/test_mutants.py::test_no_seed_changes_results": (8, 1),
     "emulation/test_ops.py::test_op": (24, 8),

@@ -11,10 +11,13 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+from unittest import mock
 
+import attention_cases as attention
 import numpy as np
 
 import ark_mlir as ark
+from ark_mlir.frontend.gradients import attention as rules
 
 Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
@@ -37,12 +40,14 @@ class Case:
         shapes: the shapes of the operands, which are fp32.
         torch: takes the module ``torch`` and a tensor for every shape; None if PyTorch lacks it.
         positive: True draws positive operands.
+        in_blocks: True computes the gradients of short attentions in blocks, too.
     """
 
     make: Make
     shapes: tuple[Shape, ...]
     torch: Twin | None = None
     positive: bool = False
+    in_blocks: bool = False
 
 
 def unary(op: Make, twin: Twin, positive: bool = False) -> Case:
@@ -100,62 +105,16 @@ def torch_products(torch: Any, a: Any, b: Any, c: Any) -> list[Any]:
     return [a @ b] * 4 + [a @ c, b.T @ c, a[0, 0] @ b, b.T @ a[1, 2]]
 
 
-def attentions(
-    q: ark.Tensor, k: ark.Tensor, v: ark.Tensor, mask: ark.Tensor, wide: ark.Tensor
-) -> list[ark.Tensor]:
-    """Attention of shared key heads; the last bool mask hides all keys of some queries."""
-    hidden = ark.constant(HIDDEN)
-    length = ark.constant(np.array(4, np.int32)) + ark.constant(np.array(1, np.int32))
-    return [
-        ark.attention(q, k, v, mask=mask),
-        ark.attention(q, k, v, mask=wide, causal=True),
-        ark.attention(q, k, v, mask=hidden),
-        ark.attention(q, k, v, kv_length=length, causal=True),
-        ark.attention(q, k, v, kv_length=3, mask=hidden),
-    ]
-
-
 def slopes_of_attentions(*operands: ark.Tensor) -> list[ark.Tensor]:
     """The derivatives of attentions, whose derivatives are those of the log-sum-exp, too."""
     q, k, v, mask, wide = operands
-    return ark.gradients(weighted(attentions(q, k, v, mask, wide)), list(operands))
+    results = attention.of_masks(q, k, v, mask, wide)
+    return ark.gradients(weighted(results), list(operands))
 
 
-HIDDEN = np.random.default_rng(7).random((5, 7)) < 0.6
-HIDDEN[2] = False
-
-
-def simple_attentions(q: ark.Tensor, k: ark.Tensor, v: ark.Tensor) -> list[ark.Tensor]:
-    return [ark.attention(q, k, v), ark.attention(q, k, v, causal=True, scale=0.3)]
-
-
-def torch_simple_attentions(torch: Any, q: Any, k: Any, v: Any) -> list[Any]:
-    keys, values = (x.repeat_interleave(2, -3) for x in (k, v))
-    scores = q @ keys.transpose(-1, -2)
-    hidden = torch.arange(7) > torch.arange(5)[:, None] + 2
-    return [
-        (scores / math.sqrt(6)).softmax(-1) @ values,
-        (scores * 0.3).masked_fill(hidden, -math.inf).softmax(-1) @ values,
-    ]
-
-
-def torch_attentions(torch: Any, q: Any, k: Any, v: Any, mask: Any, wide: Any) -> list[Any]:
-    hidden = torch.tensor(HIDDEN)
-    columns, rows = torch.arange(7), torch.arange(5)[:, None]
-
-    def of(scale: float = 1 / math.sqrt(6), add: Any = 0, seen: Any = None) -> Any:
-        keys, values = (x.repeat_interleave(2, -3) for x in (k, v))
-        scores = q @ keys.transpose(-1, -2) * scale + add
-        if seen is None:
-            return scores.softmax(-1) @ values
-        weights = scores.masked_fill(~seen, -1e30).softmax(-1) * seen
-        return weights @ values
-
-    causal = columns <= rows + 2
-    return [
-        of(add=mask), of(add=wide, seen=causal), of(seen=hidden),
-        of(seen=(columns < 5) & (columns <= rows)), of(seen=(columns < 3) & hidden),
-    ]  # fmt: skip
+def slopes_of_blocks(*operands: ark.Tensor) -> list[ark.Tensor]:
+    q, k, v = operands
+    return ark.gradients(weighted(attention.simple(q, k, v)), list(operands))
 
 
 def rotations(x: ark.Tensor, cos: ark.Tensor, sin: ark.Tensor) -> list[ark.Tensor]:
@@ -311,10 +270,27 @@ CASES: dict[str, Case] = {
         ],
     ),
     "matmul": Case(products, ((2, 3, 5), (5, 4), (2, 1, 5, 4)), torch_products),
-    "attention": Case(simple_attentions, (Q, K, K), torch_simple_attentions),
+    "attention": Case(attention.simple, (Q, K, K), attention.torch_simple),
     "attention with masks": Case(
-        attentions, (Q, K, K, (4, 5, 7), (1, 1, 1, 7)), torch_attentions
+        attention.of_masks, (Q, K, K, (4, 5, 7), (1, 1, 1, 7)), attention.torch_of_masks
     ),
+    "attention in blocks": Case(
+        attention.long, ((2, 4, 71, 64), (2, 2, 71, 64), (2, 2, 71, 64)), attention.torch_long,
+        in_blocks=True,
+    ),
+    "attention of few keys in blocks": Case(
+        attention.plain, ((1, 2, 97, 80), (1, 1, 33, 80), (1, 1, 33, 24)), attention.torch_plain,
+        in_blocks=True,
+    ),
+    "attention of many keys in blocks": Case(
+        attention.plain, ((3, 70, 128), (1, 150, 128), (1, 150, 96)), attention.torch_plain,
+        in_blocks=True,
+    ),
+    "attention of one query in blocks": Case(
+        attention.plain, ((1, 2, 1, 96), (1, 2, 129, 96), (1, 2, 129, 96)), attention.torch_plain,
+        in_blocks=True,
+    ),
+    "attention in blocks twice": Case(slopes_of_blocks, (Q, K, K), in_blocks=True),
     "attention twice": Case(
         slopes_of_attentions, (Q, K, K, (4, 5, 7), (1, 1, 1, 7))
     ),
@@ -402,7 +378,9 @@ def build(case: Case, name: str = "slopes", prefix: str = "") -> ark.Program:
 
 def add_case(case: Case, prefix: str = "") -> None:
     operands = [ark.input(f"{prefix}x{i}", s, ark.fp32) for i, s in enumerate(case.shapes)]
-    loss = weighted(as_list(case.make(*operands)))
+    with mock.patch.object(rules, "SCORES_PER_ELEMENT", 0 if case.in_blocks else math.inf):
+        loss = weighted(as_list(case.make(*operands)))
+        slopes = ark.gradients(loss, operands)
     ark.output(f"{prefix}loss", loss)
-    for number, slope in enumerate(ark.gradients(loss, operands)):
+    for number, slope in enumerate(slopes):
         ark.output(f"{prefix}g{number}", slope)

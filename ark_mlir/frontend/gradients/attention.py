@@ -1,9 +1,11 @@
-"""The rule of attention, which computes the weights again.
+"""The rules of attention and of its gradients, which compute the weights again.
 
-Two tensors of the shape of the scores, ``[..., Hq, Tq, Tk]``, pass through memory: the weights and
+For long rows of fp32, ``ark.attention_query_gradient`` and ``ark.attention_key_value_gradient``
+compute the weights block by block: memory grows with the number of queries plus keys. Otherwise,
+two tensors of the shape of the scores, ``[..., Hq, Tq, Tk]``, pass through memory: the weights and
 the derivatives of the scores, in the dtype of the queries. For queries of 16 bits, the epilogues of
-two products compute them, because `ark.partial_attention` computes the softmax's statistics of a
-row beforehand, on matrix units. For others, the weights are a softmax of the scores.
+two products compute them. `ark.partial_attention` computes the softmax's statistics of a row
+beforehand, except for short rows of fp32, whose weights are a softmax of the scores.
 """
 
 from __future__ import annotations
@@ -39,20 +41,54 @@ from .table import Step, derivative, narrow, unbroadcast, wide
 
 __all__: list[str] = []
 
-Shape = tuple[int, ...]
+# Scores per element of queries and keys from which on gradients are computed in blocks. With as
+# many queries as keys, these are 16 queries for each element of a query.
+SCORES_PER_ELEMENT = 8
 
 
 @derivative("attention")
 def attention(op: Any, step: Step) -> None:
     """Differentiates attention with respect to queries, keys, values and an added mask.
 
-    Weights and slopes are computed in fp32 or wider, and rounded to the dtype of the queries before
-    they are multiplied by matrices, as in PyTorch.
+    Weights and slopes are computed in fp32 or wider. Products of 16-bit operands round them to the
+    dtype of the queries before they are factors, as in PyTorch.
     """
-    length = None if op.kv_length is None else step.read(op.kv_length)
-    mask = None if op.mask is None else step.read(op.mask)
-    q, k = step.read(op.query), step.read(op.key)
-    scores = _Scores(q, k, mask, length, float(op.scale.value), bool(op.causal))
+    scores = _Scores.of_attention(op, step)
+    if scores.are_many() and scores.q.dtype.itemsize >= 4 and not step.needs(op.mask):
+        _give_by_blocks(op, step, scores)
+    else:
+        _give_by_products(op, step, scores)
+
+
+def _give_by_blocks(op: Any, step: Step, scores: _Scores) -> None:
+    g, v = scores.grouped(step.g), step.read(op.value)
+    rows = scores.q.shape[:-1]
+    mean = reduce_sum(wide(g) * wide(scores.grouped(step.y)), -1, keepdims=False)
+    operands: dict[str, Any] = {
+        "query": scores.q, "key": scores.k, "value": v, "cotangent": g,
+        "log_sum_exp": reshape(scores.log_sum_exp(), rows), "mean": mean,
+        "mask": scores.mask, "kv_length": scores.length,
+        "scale": scores.scale, "causal": scores.causal,
+    }  # fmt: skip
+
+    def of_queries() -> Tensor:
+        gradient = emit(
+            "attention_query_gradient", dialect.AttentionQueryGradientOp, None, **operands
+        )
+        return reshape(gradient, shape_of(op.query))
+
+    step.give(op.query, of_queries)
+    if step.needs(op.key) or step.needs(op.value):
+        both = emit(
+            "attention_key_value_gradient", dialect.AttentionKeyValueGradientOp, None, **operands
+        )
+        depth = scores.k.shape[-1]
+        step.give(op.key, lambda: both[..., :depth])
+        step.give(op.value, lambda: both[..., depth:])
+
+
+def _give_by_products(op: Any, step: Step, scores: _Scores) -> None:
+    q = scores.q
     g, v = scores.grouped(step.g), scores.shared_rows(step.read(op.value))
     slopes = matmul(wide(g), wide(v), transpose_other=True)
     if q.dtype.itemsize < 4:
@@ -64,11 +100,48 @@ def attention(op: Any, step: Step) -> None:
         shares = scores.softmax()
         mean = reduce_sum(slopes * shares, -1)
     slopes = wide(shares) * (slopes - mean)
-    scores.give(step, op, slopes)
-    step.give(
-        op.value,
-        lambda: _over_repeats(matmul(shares, g, transpose_input=True), shape_of(op.value)),
-    )
+    if any(step.needs(value) for value in (op.query, op.key)):
+        scaled = narrow(slopes * scores.scale, q.dtype)
+        step.give(op.query, lambda: reshape(scores.query_cotangent(scaled), shape_of(op.query)))
+        step.give(op.key, lambda: scores.key_cotangent(scaled))
+    shape = (*shape_of(op.query)[:-1], scores.k.shape[-2])
+    step.give(op.mask, lambda: reshape(slopes, shape))
+    step.give(op.value, lambda: _over_heads(_transposed(shares, g)))
+
+
+@derivative("attention_query_gradient", "attention_key_value_gradient")
+def gradient_of_attention(op: Any, step: Step) -> None:
+    """Differentiates a gradient of attention, for second derivatives.
+
+    Tensors of the shape of the scores pass through memory, in fp32.
+    """
+    scores = _Scores.of_gradient(op, step)
+    g, q = wide(step.read(op.cotangent)), wide(scores.q)
+    k, v = wide(scores.shared_rows(scores.k)), wide(scores.shared_rows(step.read(op.value)))
+    weights = scores.weights(unsqueeze(step.read(op.log_sum_exp), -1))
+    centred = matmul(g, v, transpose_other=True) - unsqueeze(step.read(op.mean), -1)
+    shares = weights * centred
+    given = wide(step.g)
+    # The derivatives with respect to the shares and to the weights.
+    if str(op.operation.name) == "ark.attention_query_gradient":
+        of_shares = matmul(given, k, transpose_other=True) * scores.scale
+        of_weights = of_shares * centred
+        step.give(op.key, lambda: _over_heads(_transposed(shares, given)) * scores.scale)
+    else:
+        depth = scores.k.shape[-1]
+        of_keys, of_values = unsqueeze(given[..., :depth], -3), unsqueeze(given[..., depth:], -3)
+        of_shares = matmul(q, of_keys, transpose_other=True) * scores.scale
+        of_weights = of_shares * centred + matmul(g, of_values, transpose_other=True)
+        step.give(op.query, lambda: matmul(shares, of_keys) * scores.scale)
+        step.give(op.cotangent, lambda: matmul(weights, of_values))
+    of_slopes, of_scores = of_shares * weights, of_weights * weights
+    step.give(op.query, lambda: matmul(of_scores, k) * scores.scale)
+    step.give(op.key, lambda: _over_heads(_transposed(of_scores, q)) * scores.scale)
+    step.give(op.cotangent, lambda: matmul(of_slopes, v))
+    step.give(op.value, lambda: _over_heads(_transposed(of_slopes, g)))
+    step.give(op.log_sum_exp, lambda: -reduce_sum(of_scores, -1, keepdims=False))
+    step.give(op.mean, lambda: -reduce_sum(of_slopes, -1, keepdims=False))
+    step.give(op.mask, lambda: of_scores)
 
 
 @dataclass(frozen=True)
@@ -78,9 +151,9 @@ class _Scores:
     The R query heads that share a key head form a separate dimension.
 
     Attributes:
-        q: the queries, ``[..., Hq, Tq, D]``.
+        q: the queries, ``[..., Hkv, R, Tq, D]``.
         k: the keys, ``[..., Hkv, Tk, D]``.
-        mask: None, or the mask, which broadcasts to ``[..., Hq, Tq, Tk]``.
+        mask: None, or the mask, which broadcasts to the scores.
         length: None, or the number of valid keys.
         scale: the factor of the products.
         causal: True if a query sees only the keys up to the position of the query.
@@ -93,14 +166,34 @@ class _Scores:
     scale: float
     causal: bool
 
-    @property
-    def repeats(self) -> int:
-        """Returns the number of query heads that share a key head."""
-        return self.q.shape[-3] // max(self.k.shape[-3], 1)
+    @classmethod
+    def of_gradient(cls, op: Any, step: Step) -> _Scores:
+        """Returns the scores of a gradient of attention."""
+        length = None if op.kv_length is None else step.read(op.kv_length)
+        mask = None if op.mask is None else step.read(op.mask)
+        q, k = step.read(op.query), step.read(op.key)
+        return cls(q, k, mask, length, float(op.scale.value), bool(op.causal))
+
+    @classmethod
+    def of_attention(cls, op: Any, step: Step) -> _Scores:
+        """Returns the scores of an attention, with its heads in groups."""
+        scores = cls.of_gradient(op, step)
+        q, mask = scores.grouped(scores.q), scores.mask
+        if mask is not None and mask.ndim > 2:
+            heads = (1, 1) if mask.shape[-3] == 1 else q.shape[-4:-2]
+            mask = reshape(mask, (*mask.shape[:-3], *heads, *mask.shape[-2:]))
+        return cls(q, scores.k, mask, scores.length, scores.scale, scores.causal)
+
+    def are_many(self) -> bool:
+        """Returns True if the scores take much more memory than queries and keys."""
+        (queries, depth), keys = self.q.shape[-2:], self.k.shape[-2]
+        return queries * keys >= SCORES_PER_ELEMENT * (queries + keys) * depth
 
     def grouped(self, x: Tensor) -> Tensor:
         """Returns ``[..., Hq, Tq, N]`` as ``[..., Hkv, R, Tq, N]``."""
-        return reshape(x, (*x.shape[:-3], self.k.shape[-3], self.repeats, *x.shape[-2:]))
+        heads = self.k.shape[-3]
+        repeats = x.shape[-3] // max(heads, 1)
+        return reshape(x, (*x.shape[:-3], heads, repeats, *x.shape[-2:]))
 
     def shared_rows(self, x: Tensor) -> Tensor:
         """Returns keys or values as ``[..., Hkv, 1, Tk, N]``, with zeros beyond `length`, where a
@@ -112,8 +205,10 @@ class _Scores:
 
     def weights(self, log_sum_exp: Tensor) -> Tensor:
         """Returns the softmax over the valid keys; zeros for a query without a valid key."""
-        shown, _ = self._shown()
-        return exp(shown - log_sum_exp)
+        shown, valid = self._shown()
+        weights = exp(shown - log_sum_exp)
+        # Of a hidden key, the difference may overflow.
+        return weights if valid is None else where(valid, weights, 0)
 
     def softmax(self) -> Tensor:
         """Returns :meth:`weights`, with a maximum and a sum of each row of scores."""
@@ -134,15 +229,14 @@ class _Scores:
 
         The bool tensor is true for keys that a query sees; it is None if all queries see all keys.
         """
-        q, k = wide(self.grouped(self.q)), wide(self.shared_rows(self.k))
+        q, k = wide(self.q), wide(self.shared_rows(self.k))
         scores = matmul(q, k, transpose_other=True) * self.scale
-        mask = None if self.mask is None else self._grouped_mask(self.mask)
         queries, keys = scores.shape[-2:]
         valid = _visible(queries, keys, self.length, self.causal)
-        if mask is not None and mask.dtype is not bool_:
-            scores = scores + wide(mask)
-        elif mask is not None:
-            valid = mask if valid is None else logical_and(mask, valid)
+        if self.mask is not None and self.mask.dtype is not bool_:
+            scores = scores + wide(self.mask)
+        elif self.mask is not None:
+            valid = self.mask if valid is None else logical_and(self.mask, valid)
         # The least finite number masks a score: minus infinity would become NaN in derivatives.
         least = float(np.finfo(np.float32).min)
         return scores if valid is None else where(valid, scores, least), valid
@@ -152,55 +246,40 @@ class _Scores:
 
         The result is ``[..., Hkv, R, Tq, 1]`` in fp32; 0 for a query without a valid key.
         """
-        keys, depth = self.k.shape[-2:]
-        one_partition = (*self.k.shape[:-2], keys, 1, depth)
-        k = reshape(self.k, one_partition)
+        *leading, heads, keys, depth = self.k.shape
+        repeats, queries = self.q.shape[-3:-1]
+        k = reshape(self.k, (*leading, heads, keys, 1, depth))
         parts = emit(
             "partial_attention", dialect.PartialAttentionOp, None,
-            query=self.q, key=k, value=k, scale=self.scale, causal=self.causal,
-            mask=None if self.mask is None or self.mask.ndim == 0 else unsqueeze(self.mask, -1),
+            query=reshape(self.q, (*leading, heads * repeats, queries, depth)), key=k, value=k,
+            scale=self.scale, causal=self.causal, mask=self._mask_of_partition(),
             kv_length=self.length,
         )  # fmt: skip
         statistics = reshape(parts[..., depth:], (*self.q.shape[:-1], 2))
-        largest, total = (self.grouped(statistics[..., i : i + 1]) for i in range(2))
+        largest, total = (statistics[..., i : i + 1] for i in range(2))
         some = greater(total, 0)
         result = where(some, largest + log(where(some, total, 1)), 0)
         masks = () if self.mask is None else (self.mask,)
         attach("log_sum_exp", [self.q, self.k, *masks], [result], self._log_sum_exp_rule)
         return result
 
-    def give(self, step: Step, op: Any, slopes: Tensor) -> None:
-        """Gives the queries, the keys and an added mask their cotangents.
-
-        Args:
-            slopes: the derivatives with respect to the scores, in fp32 or wider.
-        """
-        if any(step.needs(value) for value in (op.query, op.key)):
-            scaled = narrow(slopes * self.scale, self.q.dtype)
-            step.give(op.query, lambda: self.query_cotangent(scaled))
-            step.give(op.key, lambda: self.key_cotangent(scaled))
-        if op.mask is not None and step.needs(op.mask):
-            step.give(op.mask, lambda: self.whole(slopes))
+    def _mask_of_partition(self) -> Tensor | None:
+        """Returns the mask with the heads of all groups in one dimension, of one partition."""
+        mask = self.mask
+        if mask is None or mask.ndim == 0:
+            return mask
+        if mask.ndim > 2:
+            *leading, heads, repeats, queries, keys = mask.shape
+            mask = reshape(mask, (*leading, heads * repeats, queries, keys))
+        return unsqueeze(mask, -1)
 
     def query_cotangent(self, scaled: Tensor) -> Tensor:
         """Returns the cotangent of the queries; `scaled` are slopes times the scale."""
-        return reshape(matmul(scaled, self.shared_rows(self.k)), self.q.shape)
+        return matmul(scaled, self.shared_rows(self.k))
 
     def key_cotangent(self, scaled: Tensor) -> Tensor:
         """Returns the cotangent of the keys; `scaled` are slopes times the scale."""
-        product = matmul(scaled, self.grouped(self.q), transpose_input=True)
-        return _over_repeats(product, self.k.shape)
-
-    def whole(self, x: Tensor) -> Tensor:
-        """Returns ``[..., Hkv, R, Tq, Tk]`` as ``[..., Hq, Tq, Tk]``."""
-        return reshape(x, (*self.q.shape[:-1], self.k.shape[-2]))
-
-    def _grouped_mask(self, mask: Tensor) -> Tensor:
-        """Returns a mask that broadcasts to the scores."""
-        if mask.ndim < 3:
-            return mask
-        heads = (1, 1) if mask.shape[-3] == 1 else (self.k.shape[-3], self.repeats)
-        return reshape(mask, (*mask.shape[:-3], *heads, *mask.shape[-2:]))
+        return _over_heads(_transposed(scaled, self.q))
 
     def _log_sum_exp_rule(self, step: GroupStep) -> list[Tensor | None]:
         (g,) = step.cotangents
@@ -212,13 +291,19 @@ class _Scores:
         if self.mask is not None and self.mask.dtype is bool_:
             cotangents.append(None)
         elif self.mask is not None:
-            whole = unbroadcast(self.whole(slopes), self.mask.shape)
+            whole = unbroadcast(slopes, self.mask.shape)
             cotangents.append(narrow(whole, self.mask.dtype))
         return cotangents
 
 
-def _over_repeats(x: Tensor, shape: Shape) -> Tensor:
-    return reshape(reduce_sum(x, -3), shape)
+def _transposed(x: Tensor, other: Tensor) -> Tensor:
+    """Returns the product of the transpose of `x` and `other`."""
+    return matmul(x, other, transpose_input=True)
+
+
+def _over_heads(x: Tensor) -> Tensor:
+    """Returns the sum over the query heads that share a key head."""
+    return reduce_sum(x, -3, keepdims=False)
 
 
 def _positions(count: int, length: Tensor | None) -> Tensor:

@@ -47,6 +47,8 @@ struct BodyOpBufferization
 
 void ark::registerBodyOpBufferization(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, ArkDialect *) {
+    BlockedAttentionGradientOp::attachInterface<
+        BodyOpBufferization<BlockedAttentionGradientOp>>(*context);
     OnlineAttentionOp::attachInterface<BodyOpBufferization<OnlineAttentionOp>>(
         *context);
     RowNormOp::attachInterface<BodyOpBufferization<RowNormOp>>(*context);

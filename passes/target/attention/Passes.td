@@ -47,6 +47,45 @@ def ExpandAttentionPass : Pass<"ark-expand-attention", "::mlir::ModuleOp"> {
   ];
 }
 
+def ExpandAttentionGradientsPass : Pass<"ark-expand-attention-gradients", "::mlir::ModuleOp"> {
+  let summary = "Expand gradients of attentions to loops over blocks";
+  let description = [{
+    Replaces `ark.blocked_attention_gradient` by a loop over blocks of its others. An iteration
+    computes the weights and the slopes of a block in the memory of the op, and adds two sums of
+    products to the results. A second loop, of at most one iteration, has the others that fill no
+    block. With a loop over heads, that loop contains both.
+
+    ```mlir
+    ark.blocked_attention_gradient ins(%q, %k, %g, %v, %lse, %mean : ...) outs(%dq : memref<4x64xf32>)
+        memory(%weights, %slopes : memref<4x32xf32>, memref<4x32xf32>) maps [...] { ... }
+    // =>
+    linalg.fill ins(%zero : f32) outs(%dq : memref<4x64xf32>)
+    scf.for %begin = %c0 to %whole step %c32 {
+      %keys = memref.subview %k[%begin, 0] [32, 64] [1, 1] : ...
+      linalg.fill ins(%zero : f32) outs(%weights : memref<4x32xf32>)
+      linalg.contract ... ins(%q, %keys : ...) outs(%weights : memref<4x32xf32>)
+      linalg.generic ... ins(%lse : memref<4xf32>) outs(%weights : memref<4x32xf32>) { ... math.exp ... }
+      linalg.fill ins(%zero : f32) outs(%slopes : memref<4x32xf32>)
+      linalg.contract ... ins(%g, %values : ...) outs(%slopes : memref<4x32xf32>)
+      linalg.generic ... ins(%weights, %mean : ...) outs(%slopes : memref<4x32xf32>) { ... }
+      linalg.contract ... ins(%slopes, %keys : ...) outs(%dq : memref<4x64xf32>)
+    }
+    scf.for ... { ... } // the keys that fill no block
+    ```
+  }];
+  let statistics = [
+    Statistic<"numGradients", "gradients", "Gradients expanded">,
+  ];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect",
+    "::mlir::arith::ArithDialect",
+    "::mlir::linalg::LinalgDialect",
+    "::mlir::math::MathDialect",
+    "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect",
+  ];
+}
+
 def FlashAttentionPass : Pass<"ark-flash-attention", "::mlir::ModuleOp"> {
   let summary = "Compute attention in one pass over the keys";
   let description = [{

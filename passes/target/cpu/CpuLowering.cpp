@@ -50,6 +50,7 @@ static Processor getProcessor(int64_t vectorElements) {
 static void addLoops(OpPassManager &pm, const Processor &processor) {
   pm.addPass(ark::createExpandNormsPass());
   pm.addPass(ark::createExpandAttentionPass());
+  pm.addPass(ark::createExpandAttentionGradientsPass());
   OpPassManager &functions = pm.nest<func::FuncOp>();
   functions.addPass(
       ark::createVectorizeContractionsPass({processor.vectorElements}));

@@ -3,12 +3,16 @@
 #include "passes/target/simt/GroupReduction.h"
 
 #include "lib/backend/GpuInstructions.h"
+#include "passes/target/support/Aliasing.h"
 #include "passes/target/support/IterationSpace.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/bit.h"
 
 using namespace mlir;
@@ -154,6 +158,53 @@ void GroupReduction::mapReductions(OpBuilder &builder, Value inGroup) {
   }
 }
 
+/// Returns true if an op loads memory that `writes` change.
+static bool loadsWritten(Operation &op, ArrayRef<Access> writes) {
+  return isa<memref::LoadOp, vector::LoadOp>(op) &&
+         llvm::any_of(getAccesses(&op), [&](const Access &access) {
+           return llvm::any_of(writes, [&](const Access &write) {
+             return conflict(access, write);
+           });
+         });
+}
+
+/// Returns true if an op, or an op nested in it, uses a result of `ops`.
+static bool usesAny(Operation &op,
+                    const llvm::SmallSetVector<Operation *, 8> &ops) {
+  return op
+      .walk([&](Operation *inner) {
+        return llvm::any_of(inner->getOperands(),
+                            [&](Value operand) {
+                              return ops.contains(operand.getDefiningOp());
+                            })
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+/// Moves loads of memory that `branch` writes, and the ops that depend on them,
+/// into the branch. A thread that does not store would otherwise load an
+/// element while its owner stores it. Moves nothing if a loop depends on such a
+/// load.
+static void sinkLoadsOfResults(scf::IfOp branch) {
+  SmallVector<Access> writes = getAccesses(branch);
+  llvm::erase_if(writes, [](const Access &access) { return !access.writes; });
+  llvm::SmallSetVector<Operation *, 8> moving;
+  for (Operation &op : *branch->getBlock()) {
+    if (&op == branch)
+      break;
+    bool depends = usesAny(op, moving);
+    if (depends && (op.getNumRegions() != 0 || !isMemoryEffectFree(&op)))
+      return;
+    if (depends || loadsWritten(op, writes))
+      moving.insert(&op);
+  }
+  Operation *first = &branch.thenBlock()->front();
+  for (Operation *op : moving)
+    op->moveBefore(first);
+}
+
 void GroupReduction::map(OpBuilder &builder, Value thread) {
   this->thread = thread;
   Location loc = loop.getLoc();
@@ -198,4 +249,5 @@ void GroupReduction::map(OpBuilder &builder, Value thread) {
     op.moveBefore(branch.thenBlock()->getTerminator());
   for (ThreadReduction &reduction : reductions)
     reduction.getLoop().erase();
+  sinkLoadsOfResults(branch);
 }

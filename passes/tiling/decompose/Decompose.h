@@ -21,6 +21,8 @@ void populateDecomposeArgmax(const TypeConverter &converter,
                              RewritePatternSet &patterns);
 void populateDecomposeAttention(const TypeConverter &converter,
                                 RewritePatternSet &patterns);
+void populateDecomposeAttentionGradient(const TypeConverter &converter,
+                                        RewritePatternSet &patterns);
 void populateDecomposeCombination(const TypeConverter &converter,
                                   RewritePatternSet &patterns);
 void populateDecomposeElementwise(const TypeConverter &converter,

@@ -80,12 +80,31 @@ static Work estimateAttention(AttentionOpInterface op, ArrayRef<int64_t> domain,
           heads * queries * keys * (2 * depths + kFlopsPerExponential)};
 }
 
+/// A row compares vectors with all others, twice, and adds up one or two sums
+/// of their vectors.
+static Work estimateAttentionGradient(AttentionGradientOpInterface op,
+                                      ArrayRef<int64_t> tile) {
+  RankedTensorType query = tensorType(op.getQuery()),
+                   key = tensorType(op.getKey());
+  double depths =
+      key.getShape().back() + tensorType(op.getValue()).getShape().back();
+  ArrayRef<int64_t> queries = query.getShape().drop_back().take_back(2);
+  double others =
+      op.hasKeyRows() ? count(queries) : key.getShape().drop_back().back();
+  double rows = count(tile.drop_back());
+  return {(count(tile.drop_back(2)) * others + rows) * depths *
+              getElementBytes(op.getKey()),
+          rows * others * (4 * depths + kFlopsPerExponential)};
+}
+
 static Work estimate(GroupOp group, ArrayRef<int64_t> tile) {
   Operation *anchor = getTileAnchor(group);
   if (auto matmul = dyn_cast_if_present<MatmulOp>(anchor))
     return estimateMatmul(matmul, tile);
   if (auto attention = dyn_cast_if_present<AttentionOpInterface>(anchor))
     return estimateAttention(attention, getDomain(group), tile);
+  if (auto gradient = dyn_cast_if_present<AttentionGradientOpInterface>(anchor))
+    return estimateAttentionGradient(gradient, tile);
   // All other ops stream their operands.
   return {count(tile) * getBytesPerElement(group), 0};
 }

@@ -133,10 +133,11 @@ Tile TileSelector::selectPartitions(AttentionOpInterface op,
   rows = domain[rank - 3];
   heads = op.getHeadsPerKey();
   // The rows of a prompt or of a training step fill several tiles.
-  if (rows > kMatrixRows && !needsScores(op)) {
+  if (rows > kMatrixRows) {
     rows = divideEvenly(rows, attentionRows, 8);
     heads = 1;
-    return tile;
+    if (!needsScores(op))
+      return tile;
   }
   while (heads > 1 && !fitScores(heads * rows * keys, memory))
     heads = divideCeil(heads, 2);

@@ -116,5 +116,7 @@ Tile TileSelector::select(GroupOp group) const {
   if (auto attention = dyn_cast_if_present<AttentionOpInterface>(anchor))
     return attention.hasPartitions() ? selectPartitions(attention, domain)
                                      : selectAttention(attention, domain);
+  if (auto gradient = dyn_cast_if_present<AttentionGradientOpInterface>(anchor))
+    return selectAttentionGradient(gradient, domain);
   return selectRows(group, domain);
 }

@@ -52,6 +52,8 @@ private:
   Tile selectAttention(AttentionOpInterface op, ArrayRef<int64_t> domain) const;
   Tile selectPartitions(AttentionOpInterface op,
                         ArrayRef<int64_t> domain) const;
+  Tile selectAttentionGradient(AttentionGradientOpInterface op,
+                               ArrayRef<int64_t> domain) const;
   int64_t getWantedBytes(GroupOp group, ArrayRef<int64_t> domain) const;
   Tile selectRows(GroupOp group, ArrayRef<int64_t> domain) const;
 };

@@ -2,35 +2,12 @@
 
 #include "passes/tiling/tasks/TileBodyOps.h"
 
-#include "mlir/Dialect/Affine/IR/AffineOps.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/Dialect/Utils/StaticValueUtils.h"
 
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Adds the offsets of a tile to the indices of the region.
-static void offsetIndices(OpBuilder &builder, OnlineAttentionOp op,
-                          ArrayRef<OpFoldResult> offsets) {
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(op.getScoreBlock());
-  AffineExpr sum =
-      builder.getAffineSymbolExpr(0) + builder.getAffineSymbolExpr(1);
-  for (auto [index, offset] : llvm::zip(op.getIndices(), offsets)) {
-    if (isConstantIntValue(offset, 0) || index.use_empty())
-      continue;
-    auto shifted = affine::AffineApplyOp::create(
-        builder, op.getLoc(), AffineMap::get(0, 2, sum),
-        ValueRange{index, getValueOrCreateConstantIndexOp(builder, op.getLoc(),
-                                                          offset)});
-    index.replaceAllUsesExcept(shifted, shifted);
-  }
-}
-
-/// Returns the number of keys that the queries of a tile may attend to. With a
-/// causal mask, query `q` attends to the keys up to `q + keys - queries`.
+/// Returns the number of keys that the queries of a tile may attend to.
 static OpFoldResult limitKeys(OpBuilder &builder, OnlineAttentionOp op,
                               ArrayRef<OpFoldResult> offsets,
                               ArrayRef<OpFoldResult> sizes) {
@@ -38,39 +15,9 @@ static OpFoldResult limitKeys(OpBuilder &builder, OnlineAttentionOp op,
   if (!op.getCausal())
     return keys;
   unsigned queryLoop = op.getNumRowLoops() - 1;
-  int64_t queries = op.getStaticLoopRanges()[queryLoop];
-  // The last query attends to all keys.
-  if (getConstantIntValue(sizes[queryLoop]) == queries)
-    return keys;
-  AffineExpr offset = builder.getAffineSymbolExpr(0),
-             size = builder.getAffineSymbolExpr(1),
-             all = builder.getAffineSymbolExpr(2), end = offset + size;
-  Location loc = op.getLoc();
-  SmallVector<OpFoldResult> operands = {offsets[queryLoop], sizes[queryLoop],
-                                        keys};
-  std::optional<int64_t> numKeys = getConstantIntValue(keys);
-  if (numKeys && *numKeys >= queries)
-    return affine::makeComposedFoldedAffineMin(
-        builder, loc,
-        AffineMap::get(0, 3, {end + (all - queries), all},
-                       builder.getContext()),
-        operands);
-  // With fewer keys than queries, the first queries attend to none. Bodies have
-  // no maximum, so that max(end, 0) is -min(-end, 0).
-  OpFoldResult excess = affine::makeComposedFoldedAffineMin(
-      builder, loc,
-      AffineMap::get(
-          0, 3,
-          {(end + (all - queries)) * -1, builder.getAffineConstantExpr(0)},
-          builder.getContext()),
-      operands);
-  return affine::makeComposedFoldedAffineMin(
-      builder, loc,
-      AffineMap::get(
-          0, 2,
-          {builder.getAffineSymbolExpr(0) * -1, builder.getAffineSymbolExpr(1)},
-          builder.getContext()),
-      {excess, keys});
+  return limitCausalKeys(builder, op.getLoc(), offsets[queryLoop],
+                         sizes[queryLoop], keys,
+                         op.getStaticLoopRanges()[queryLoop]);
 }
 
 namespace {
@@ -115,7 +62,7 @@ struct AttentionTiling
     auto tiled = cast<OnlineAttentionOp>(result.tiledOps.front());
     // The extents of the tile's loops are not those of the mask.
     tiled.setCausal(false);
-    offsetIndices(builder, tiled, offsets);
+    offsetIndices(builder, tiled, tiled.getIndices(), offsets);
     return result;
   }
 

@@ -2,10 +2,13 @@
 
 #include "passes/tiling/tasks/TileBodyOps.h"
 
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Linalg/Utils/Utils.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/PatternMatch.h"
 
@@ -59,6 +62,58 @@ TilingResult ark::tileBodyOp(OpBuilder &builder, BodyOpInterface op,
   result.tiledOps.push_back(tiled);
   llvm::append_range(result.tiledValues, tiled->getResults());
   return result;
+}
+
+void ark::offsetIndices(OpBuilder &builder, Operation *op, ValueRange indices,
+                        ArrayRef<OpFoldResult> offsets) {
+  OpBuilder::InsertionGuard guard(builder);
+  AffineExpr sum =
+      builder.getAffineSymbolExpr(0) + builder.getAffineSymbolExpr(1);
+  for (auto [index, offset] : llvm::zip(indices, offsets)) {
+    if (isConstantIntValue(offset, 0) || index.use_empty())
+      continue;
+    builder.setInsertionPointToStart(cast<BlockArgument>(index).getOwner());
+    auto shifted = affine::AffineApplyOp::create(
+        builder, op->getLoc(), AffineMap::get(0, 2, sum),
+        ValueRange{index, getValueOrCreateConstantIndexOp(builder, op->getLoc(),
+                                                          offset)});
+    index.replaceAllUsesExcept(shifted, shifted);
+  }
+}
+
+OpFoldResult ark::limitCausalKeys(OpBuilder &builder, Location loc,
+                                  OpFoldResult offset, OpFoldResult size,
+                                  OpFoldResult keys, int64_t queries) {
+  // The last query attends to all keys.
+  if (getConstantIntValue(size) == queries)
+    return keys;
+  AffineExpr begin = builder.getAffineSymbolExpr(0),
+             count = builder.getAffineSymbolExpr(1),
+             all = builder.getAffineSymbolExpr(2), end = begin + count;
+  SmallVector<OpFoldResult> operands = {offset, size, keys};
+  std::optional<int64_t> numKeys = getConstantIntValue(keys);
+  if (numKeys && *numKeys >= queries)
+    return affine::makeComposedFoldedAffineMin(
+        builder, loc,
+        AffineMap::get(0, 3, {end + (all - queries), all},
+                       builder.getContext()),
+        operands);
+  // With fewer keys than queries, the first queries attend to none. Bodies have
+  // no maximum, so that max(end, 0) is -min(-end, 0).
+  OpFoldResult excess = affine::makeComposedFoldedAffineMin(
+      builder, loc,
+      AffineMap::get(
+          0, 3,
+          {(end + (all - queries)) * -1, builder.getAffineConstantExpr(0)},
+          builder.getContext()),
+      operands);
+  return affine::makeComposedFoldedAffineMin(
+      builder, loc,
+      AffineMap::get(
+          0, 2,
+          {builder.getAffineSymbolExpr(0) * -1, builder.getAffineSymbolExpr(1)},
+          builder.getContext()),
+      {excess, keys});
 }
 
 //===----------------------------------------------------------------------===//

@@ -20,6 +20,21 @@ void registerAttentionTiling(DialectRegistry &registry);
 /// Attaches TilingInterface to `ark.row_norm`.
 void registerRowNormTiling(DialectRegistry &registry);
 
+/// Attaches TilingInterface to `ark.blocked_attention_gradient`.
+void registerAttentionGradientTiling(DialectRegistry &registry);
+
+/// Adds the offsets of a tile to `indices`, arguments of a region of a tiled
+/// op.
+void offsetIndices(OpBuilder &builder, Operation *op, ValueRange indices,
+                   ArrayRef<OpFoldResult> offsets);
+
+/// Returns how many of `keys` the `size` queries from `offset` on may attend
+/// to, of `queries` in all: query `q` attends to the keys up to `q + keys -
+/// queries`.
+OpFoldResult limitCausalKeys(OpBuilder &builder, Location loc,
+                             OpFoldResult offset, OpFoldResult size,
+                             OpFoldResult keys, int64_t queries);
+
 /// Creates an op with the slices of the operands that a tile of the loops
 /// needs. The regions are cloned.
 TilingResult tileBodyOp(OpBuilder &builder, BodyOpInterface op,

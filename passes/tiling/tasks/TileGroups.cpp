@@ -62,6 +62,7 @@ struct TileGroupsPass : ark::impl::TileGroupsPassBase<TileGroupsPass> {
     TileGroupsPassBase::getDependentDialects(registry);
     linalg::registerTilingInterfaceExternalModels(registry);
     registerAttentionTiling(registry);
+    registerAttentionGradientTiling(registry);
     registerRowNormTiling(registry);
   }
 

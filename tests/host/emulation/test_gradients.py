@@ -20,6 +20,18 @@ def test_cases(case: Case, check: Callable[..., Any]) -> None:
     check(build(case), inputs_of(case), arch="sm_90a")
 
 
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, id=name) for name, case in CASES.items() if case.in_blocks],
+)
+def test_gradients_in_blocks(case: Case, check: Callable[..., Any]) -> None:
+    """The matrix units of this GPU do not multiply fp32, so that gradients stay in blocks."""
+    emulation = check(build(case), inputs_of(case), arch="sm_80")
+    ops = [op for task in emulation.bundle.manifest.tasks for op in task.ops]
+    assert "attention_query_gradient" in ops
+    assert "attention_key_value_gradient" in ops
+
+
 @pytest.mark.parametrize("seed", range(24))
 def test_drawn_graphs(seed: int, check: Callable[..., Any]) -> None:
     case = draw_case(seed)

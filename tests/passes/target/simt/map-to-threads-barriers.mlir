@@ -381,3 +381,46 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
   }
   return
 }
+
+// -----
+
+// A thread beyond the last sum does not load the sum that another thread accumulates. It may load other memory.
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// CHECK-LABEL: func.func private @body(
+// CHECK-SAME: %[[BIAS:[a-z0-9]+]]: memref<10xf32> {llvm.noalias}, %{{[a-z0-9]+}}: memref<10x64xf32> {llvm.noalias}, %[[Y:[a-z0-9]+]]: memref<10xf32>
+// CHECK-NOT: memref.load %[[Y]]
+// CHECK: %[[B:.+]] = memref.load %[[BIAS]]
+// CHECK: gpu.shuffle
+// CHECK: scf.if
+// CHECK-NEXT: %[[OLD:.+]] = memref.load %[[Y]]
+// CHECK-NEXT: %[[BIASED:.+]] = arith.addf %[[OLD]], %[[B]]
+// CHECK-NEXT: %[[SUM:.+]] = arith.addf %[[BIASED]],
+// CHECK-NEXT: memref.store %[[SUM]], %[[Y]]
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %bias: memref<10xf32> {llvm.noalias}, %x: memref<10x64xf32> {llvm.noalias}, %y: memref<10xf32> {llvm.noalias}) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c10 = arith.constant 10 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant 0.0 : f32
+  scf.parallel (%i) = (%c0) to (%c10) step (%c1) {
+    %b = memref.load %bias[%i] : memref<10xf32>
+    %old = memref.load %y[%i] : memref<10xf32>
+    %biased = arith.addf %old, %b : f32
+    %sum = scf.parallel (%k) = (%c0) to (%c64) step (%c1) init (%zero) -> f32 {
+      %v = memref.load %x[%i, %k] : memref<10x64xf32>
+      scf.reduce(%v : f32) {
+      ^bb0(%p: f32, %q: f32):
+        %s = arith.addf %p, %q : f32
+        scf.reduce.return %s : f32
+      }
+    }
+    %new = arith.addf %biased, %sum : f32
+    memref.store %new, %y[%i] : memref<10xf32>
+    scf.reduce
+  }
+  return
+}
