@@ -209,7 +209,7 @@ def mutate(lanes: Lanes, rng: random.Random) -> Lanes:
     if choice == "remove" and way != "run":
         del changed[number][index]
     elif choice == "add":
-        other = rng.choice(semaphores(lanes))
+        other = rng.choice(semaphores(lanes) or ["staged0"])
         target = rng.randrange(len(changed))
         position = rng.randrange(len(changed[target]) + 1)
         changed[target].insert(position, (rng.choice(["signal", "wait"]), other))
