@@ -18,6 +18,7 @@ from ..bundle import Bundle, Opcode
 from ..paths import as_path, replacing
 from ..runtime.diagnosis.report import make_report
 from ..runtime.diagnosis.trace import read_trace
+from ..simulation import bubble
 from ..units import duration, size
 from .estimate import estimate_timeline
 from .kinds import KINDS, kind_of
@@ -238,10 +239,15 @@ def _figures(
     traced: list[tuple[str, str]] = []
     if spans is not None:
         traced = [("traced", duration(float(spans.sum(axis=1).max(initial=0))))]
+    suffix = "" if spans is None else ", traced"
+    waiting: list[tuple[str, str]] = []
+    if any(task.unit is not None for task in bundle.manifest.tasks):
+        waiting = [(f"bubble{suffix}", f"{100 * bubble(bundle, shown):.1f} %")]
     return [
         ("predicted", predicted),
         *traced,
-        ("busy" if spans is None else "busy, traced", f"{100 * busy / whole:.1f} %"),
+        (f"busy{suffix}", f"{100 * busy / whole:.1f} %"),
+        *waiting,
         (f"{unit} / lanes", f"{report.sms:,} / {report.lanes:,}"),
         ("tasks", f"{report.tasks:,}"),
         ("vCTAs", f"{report.vctas:,}"),

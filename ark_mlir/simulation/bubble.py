@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..bundle import Bundle
 
 
-def bubble(bundle: Bundle, spans: NDArray[np.int64]) -> float:
+def bubble(bundle: Bundle, spans: NDArray[np.int64 | np.float64]) -> float:
     """Returns the share of an iteration in which no lane of a rank executes a work item.
 
     The result is the mean over all ranks, from 0 to 1. Of R ranks with equal stages that pass M
@@ -36,17 +36,17 @@ def bubble(bundle: Bundle, spans: NDArray[np.int64]) -> float:
     ranks = np.array(rank_of_lanes(bundle))[tables.lane_of]
     if not work.any():
         return 0.0
-    total = int(spans.sum(axis=1).max() - spans[:, 0].min())
+    total = float(spans.sum(axis=1).max() - spans[:, 0].min())
     busy = sum(_covered(spans[work & (ranks == rank)]) for rank in range(bundle.manifest.ranks))
     return 1 - busy / (bundle.manifest.ranks * total)
 
 
-def _covered(spans: NDArray[np.int64]) -> int:
+def _covered(spans: NDArray[np.int64 | np.float64]) -> float:
     """Returns the length of the union of intervals, each a start and a duration."""
     if not len(spans):
-        return 0
+        return 0.0
     ordered = spans[np.argsort(spans[:, 0], kind="stable")]
     starts, ends = ordered[:, 0], ordered.sum(axis=1)
     # The latest end of all intervals before each one.
     before = np.concatenate([starts[:1], np.maximum.accumulate(ends)[:-1]])
-    return int(np.maximum(ends - np.maximum(starts, before), 0).sum())
+    return float(np.maximum(ends - np.maximum(starts, before), 0).sum())

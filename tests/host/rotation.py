@@ -47,6 +47,7 @@ ROTATION: dict[str, tuple[int, int]] = {
     "benchmarks/test_handoff.py::test_arms_of_a_gpu_use_the_hand_offs_of_their_names": (8, 3),
     "benchmarks/test_handoff.py::test_the_handwritten_kernel_compiles": (8, 5),
     "benchmarks/test_mixed_graphs.py::test_workers_beside_openmp": (8, 6),
+    "benchmarks/test_pipeline.py::test_the_table_of_bubbles": (8, 6),
     "benchmarks/test_prefill.py::test_a_prompt_is_checked_and_timed": (8, 1),
     "benchmarks/test_prefill.py::test_a_wrong_prompt_has_no_times": (8, 4),
     "benchmarks/test_prefill.py::test_attention_is_checked_and_timed": (8, 1),

@@ -72,8 +72,9 @@ def where(size: int) -> list[Any]:
 
 
 @pytest.mark.parametrize(("size", "devices"), where(3))
-def test_microbatches_of_a_pipeline(size: int, devices: int, make: Make) -> None:
-    world = make(pipelined(size), devices)
+@pytest.mark.parametrize("rows", [4, 100], ids=["packets", "counters"])
+def test_microbatches_of_a_pipeline(size: int, devices: int, rows: int, make: Make) -> None:
+    world = make(pipelined(size, rows), devices)
     for seed in SEEDS:
         world.run(seed)
 

@@ -323,6 +323,20 @@ def test_microbatches_of_a_pipeline(tmp_path: Path) -> None:
     ]
 
 
+def test_the_bubble_of_a_pipeline(tmp_path: Path) -> None:
+    """The only rank works for 50 of 60 traced µs."""
+    bundle, other = pipeline(), bundle_of(add_program())
+    times = np.array([[0, 10], [20, 30], [30, 60]]) * 1000 + 10**9
+    write_trace(tmp_path / "trace.json", bundle, times)
+    plain = dict(script(page_of(bundle, tmp_path), "meta")["figures"])
+    traced = dict(
+        script(page_of(bundle, tmp_path, trace=tmp_path / "trace.json"), "meta")["figures"]
+    )
+    assert "bubble" in plain
+    assert traced["bubble, traced"] == "16.7 %"
+    assert "bubble" not in dict(script(page_of(other, tmp_path), "meta")["figures"])
+
+
 @needs_browser
 def test_a_browser_draws_a_pipeline(tmp_path: Path) -> None:
     """The button that selects colours is visible only if the schedule has microbatches."""

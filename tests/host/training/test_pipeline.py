@@ -170,6 +170,39 @@ def test_weights_in_bf16_have_gradients_in_fp32() -> None:
                 assert_within(got[name], value, wanted.bounds[name], name)
 
 
+def test_a_stage_may_be_computed_again() -> None:
+    """ark.checkpoint computes the stage again in the backward unit of its microbatch."""
+
+    def build(rank: int, again: bool) -> ark.Program:
+        with ark.Program("step", rank=rank, world_size=2) as program:
+            pipeline = ark.training.Pipeline(2, hidden=(4, 8))
+            w = ark.state("w", (8, 8))
+
+            def stage(_: int, h: ark.Tensor) -> ark.Tensor:
+                result = ark.checkpoint(lambda x: ark.tanh(x @ w), h) if again else ark.tanh(h @ w)
+                assert isinstance(result, ark.Tensor)
+                return result
+
+            x = ark.input("x", (8, 8))
+            _, slopes = pipeline.gradients([w], x, stage, lambda y, m: ark.reduce_mean(y * y))
+            ark.output("slope", slopes[0])
+            ark.optim.SGD([w], lr=0.1).step(slopes)
+        return program
+
+    rng = np.random.default_rng(4)
+    x = rng.standard_normal((8, 8)).astype(np.float32)
+    states = [{"w": rng.standard_normal((8, 8)).astype(np.float32)} for _ in range(2)]
+    found: list[list[dict[str, Array]]] = []
+    for again in (False, True):
+        with ark.compile([build(rank, again) for rank in range(2)], target="cpu:1") as world:
+            world.bind(states)
+            found.append(world.run([{"x": x}] * 2))
+            tanhs = [t.unit for t in world.bundle.manifest.tasks if "tanh" in t.ops]
+            assert sum(unit is not None and unit.backward for unit in tanhs) == (4 if again else 0)
+    for plain, repeated in zip(*found, strict=True):
+        np.testing.assert_array_equal(plain["slope"], repeated["slope"])
+
+
 def test_steps_of_a_loop_with_clipping() -> None:
     """Four steps in one launch are those of the whole model; the norm is that of all ranks."""
     steps, microbatches, ranks = 4, 4, 2

@@ -126,6 +126,11 @@ def test_optimizers_check_their_arguments() -> None:
             (lambda: optim.SGD([w], 0.1, name="g").step([ark.ones((2,))]), r"has shape \[2\]"),
             (lambda: optim.SGD([w], 0.1, name="h").step([w], skip=w), "skip must be a bool"),
             (lambda: optim.clip_by_global_norm([w], 0.0), "max_norm must be positive"),
+            (
+                lambda: optim.clip_by_global_norm([w], 1.0, all_ranks=1),
+                "all_ranks must be True or False, not 1",
+            ),
+            (lambda: optim.clip_by_global_norm([w], 1.0, all_ranks=True), "has no ranks; pass"),
             (lambda: optim.accumulate([w], 0), "steps must be a positive integer"),
             (lambda: optim.LossScaler(growth=0.5), "growth must be at least 1"),
             (lambda: optim.warmup_cosine(w, 0.1, 1, 2), "step must be an integer scalar"),

@@ -66,9 +66,9 @@ def forwarding(size: int) -> Programs:
     return programs
 
 
-def pipelined(size: int) -> Programs:
+def pipelined(size: int, rows: int) -> Programs:
     """Returns programs that pass three microbatches through all ranks, forward and backward."""
-    shape, count = (4, 96), 3
+    shape, count = (rows, 96), 3
     programs: Programs = []
     for rank in range(size):
         with ark.Program("pipelined", rank=rank, world_size=size) as program:

@@ -17,7 +17,10 @@ class Linear(ark.Module):
 
 
 def pinned(n: int, dtype: ark.typing.DTypeLike, axis: ark.typing.Axes) -> ark.Tensor:
-    with ark.planner(sms=(0, 4), tile=(4, 32), sync=False):
+    with (
+        ark.planner(stage=0, microbatch=n, backward=True),
+        ark.planner(sms=(0, 4), tile=(4, 32), sync=False),
+    ):
         return ark.reduce_sum(ark.zeros([n, np.int64(n)], dtype), axis)
 
 
@@ -69,6 +72,7 @@ with ark.Program("wrong", rank="0") as wrong:  # error: "Literal['0']" is not as
     ark.update(cache, y, count)  # error: reportArgumentType
     ark.all_reduce(x, op="mean")  # error: "Literal['mean']" is not assignable
     ark.planner(sms="all")  # error: reportArgumentType
+    ark.planner(microbatch=(0, 1))  # error: reportArgumentType
     x + "text"  # error: Operator "+" not supported
     x @ 2  # error: Operator "@" not supported
     x[x > 0]  # error: reportArgumentType

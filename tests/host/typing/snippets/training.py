@@ -15,6 +15,11 @@ def right(
     optimizer = ark.optim.SGD(weights, lr=lambda count: ark.cast(count, ark.fp32), momentum=0.9)
     gradients, norm = ark.optim.clip_by_global_norm(weights, 1.0)
     assert_type(norm, ark.Tensor)
+    pipeline = ark.training.Pipeline(4, hidden=(8, 64), dtype="bfloat16", chunks=2)
+    loss, slopes = pipeline.gradients(weights, norm, lambda s, h: h * s, lambda y, m: y)
+    assert_type(loss, ark.Tensor)
+    assert_type(slopes, list[ark.Tensor])
+    ark.optim.clip_by_global_norm(slopes, 1.0, all_ranks=True)
     means, incomplete = ark.optim.accumulate(gradients, steps=4)
     optimizer.step(means, skip=incomplete)
     loop = ark.training.Loop(steps=8)
@@ -35,6 +40,7 @@ def wrong(
     ark.optim.warmup_linear(step, 1e-3, 10)  # error: Argument missing for parameter "total"
     ark.optim.warmup_cosine(100, 1e-3, 10, 100)  # error: is not assignable to "Tensor"
     ark.optim.clip_by_global_norm(weights, "1")  # error: "Literal['1']" is not assignable
+    ark.training.Pipeline("4", (8, 64))  # error: "Literal['4']" is not assignable
     ark.optim.accumulate(weights, steps=2.5)  # error: "float" is not assignable to "int"
     ark.optim.LossScaler(interval=2.5)  # error: "float" is not assignable to "int"
     loop = ark.training.Loop(steps="8")  # error: "Literal['8']" is not assignable
