@@ -88,6 +88,20 @@ def torch_long(torch: Any, q: Any, k: Any, v: Any) -> list[Any]:
     return [of(columns <= rows), of(seen), of(seen & (columns < 66) & (columns <= rows - 5))]
 
 
+def of_numbers(q: ark.Tensor, k: ark.Tensor, v: ark.Tensor) -> list[ark.Tensor]:
+    """Attentions whose mask is one number."""
+    return [
+        ark.attention(q, k, v, mask=ark.constant(np.array(1.5, np.float32))),
+        ark.attention(q, k, v, mask=ark.constant(np.array(True))),
+    ]
+
+
+def torch_of_numbers(torch: Any, q: Any, k: Any, v: Any) -> list[Any]:
+    """The weights do not depend on a number that is added to all scores."""
+    seen = torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool)
+    return [torch_attention(torch, q, k, v, seen)] * 2
+
+
 def plain(q: ark.Tensor, k: ark.Tensor, v: ark.Tensor) -> list[ark.Tensor]:
     return [ark.attention(q, k, v), ark.attention(q, k, v, causal=True)]
 
