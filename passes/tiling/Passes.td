@@ -11,7 +11,8 @@ def DecomposePass : Pass<"ark-decompose", "::mlir::ark::ProgramOp"> {
     Bodies become `linalg`, `tensor`, `arith` and `math` ops on whole tensors, which the next passes
     fuse and tile. `ark.attention` and `ark.partial_attention` become `ark.online_attention` and ops
     that normalise or join its results. Gradients of an attention become
-    `ark.blocked_attention_gradient` and ops that scale or join its results. `ark.layernorm` and `ark.rmsnorm` become `ark.row_norm`.
+    `ark.blocked_attention_gradient` and ops that scale or join its results. `ark.layernorm` and
+    `ark.rmsnorm` become `ark.row_norm`.
     `ark.top_threshold` stays, because its loops are written for a single row. An `ark.gather` of the
     matrices of a matmul stays, too, because a tile reads only one of these matrices.
 

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 import ark_mlir as ark
+from ark_mlir.dialects import ark as dialect
+from ark_mlir.frontend.ops.common import emit
 
 
 def of_masks(
@@ -88,6 +90,20 @@ def torch_long(torch: Any, q: Any, k: Any, v: Any) -> list[Any]:
     return [of(columns <= rows), of(seen), of(seen & (columns < 66) & (columns <= rows - 5))]
 
 
+def of_numbers(q: ark.Tensor, k: ark.Tensor, v: ark.Tensor) -> list[ark.Tensor]:
+    """Attentions whose mask is one number."""
+    return [
+        ark.attention(q, k, v, mask=ark.constant(np.array(1.5, np.float32))),
+        ark.attention(q, k, v, mask=ark.constant(np.array(True))),
+    ]
+
+
+def torch_of_numbers(torch: Any, q: Any, k: Any, v: Any) -> list[Any]:
+    """The weights do not depend on a number that is added to all scores."""
+    seen = torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool)
+    return [torch_attention(torch, q, k, v, seen)] * 2
+
+
 def plain(q: ark.Tensor, k: ark.Tensor, v: ark.Tensor) -> list[ark.Tensor]:
     return [ark.attention(q, k, v), ark.attention(q, k, v, causal=True)]
 
@@ -104,3 +120,41 @@ def torch_attention(torch: Any, q: Any, k: Any, v: Any, seen: Any) -> Any:
     scores = q @ keys.transpose(-1, -2) / math.sqrt(q.shape[-1])
     weights = scores.masked_fill(~seen, -1e30).softmax(-1) * seen
     return weights @ values
+
+
+SHAPES = {
+    "q": (2, 3, 70, 16), "k": (2, 67, 16), "v": (2, 67, 8), "g": (2, 3, 70, 8),
+    "total": (2, 3, 70), "mean": (2, 3, 70), "mask": (3, 1, 67),
+}  # fmt: skip
+
+
+def both_gradients(dtype: ark.DType) -> ark.Program:
+    """Returns a program with both gradients of an attention, whose operands are inputs."""
+    with ark.Program("gradients") as program:
+        q, k, v, g, total, mean, mask = (
+            ark.input(name, shape, ark.fp32 if name in ("total", "mean") else dtype)
+            for name, shape in SHAPES.items()
+        )
+        operands: dict[str, Any] = {
+            "query": q, "key": k, "value": v, "cotangent": g, "log_sum_exp": total, "mean": mean,
+            "mask": mask, "kv_length": ark.scalar("length", max=67), "scale": 0.25, "causal": True,
+        }  # fmt: skip
+        of_queries, of_keys = dialect.AttentionQueryGradientOp, dialect.AttentionKeyValueGradientOp
+        ark.output("dq", emit("attention_query_gradient", of_queries, None, **operands))
+        ark.output("dkv", emit("attention_key_value_gradient", of_keys, None, **operands))
+    return program
+
+
+def draw_gradients(dtype: ark.DType) -> dict[str, Any]:
+    """Returns inputs of :func:`both_gradients`. Keys and values beyond the length are NaN."""
+    rng = np.random.default_rng(3)
+    drawn = {
+        name: rng.standard_normal(shape).astype(
+            np.float32 if name in ("total", "mean") else dtype.numpy
+        )
+        for name, shape in SHAPES.items()
+    }
+    drawn["total"] += 3
+    for name in ("k", "v"):
+        drawn[name][:, 66:] = np.nan
+    return {**drawn, "length": 66}

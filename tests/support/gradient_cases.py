@@ -290,6 +290,9 @@ CASES: dict[str, Case] = {
         attention.plain, ((1, 2, 1, 96), (1, 2, 129, 96), (1, 2, 129, 96)), attention.torch_plain,
         in_blocks=True,
     ),
+    "attention with numbers as masks in blocks": Case(
+        attention.of_numbers, (Q, K, K), attention.torch_of_numbers, in_blocks=True
+    ),
     "attention in blocks twice": Case(slopes_of_blocks, (Q, K, K), in_blocks=True),
     "attention twice": Case(
         slopes_of_attentions, (Q, K, K, (4, 5, 7), (1, 1, 1, 7))

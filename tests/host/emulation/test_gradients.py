@@ -7,8 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from attention_cases import both_gradients, draw_gradients
 from drawn_gradients import draw_case
 from gradient_cases import CASES, Case, arrays, build
+
+import ark_mlir as ark
 
 
 def inputs_of(case: Case) -> dict[str, Any]:
@@ -30,6 +33,15 @@ def test_gradients_in_blocks(case: Case, check: Callable[..., Any]) -> None:
     ops = [op for task in emulation.bundle.manifest.tasks for op in task.ops]
     assert "attention_query_gradient" in ops
     assert "attention_key_value_gradient" in ops
+
+
+@pytest.mark.parametrize("dtype", [ark.fp32, ark.fp16, ark.bf16], ids=str)
+def test_gradients_of_attention(dtype: ark.DType, check: Callable[..., Any]) -> None:
+    """The matrix units of this GPU multiply 16-bit types, whose gradients become products."""
+    emulation = check(both_gradients(dtype), draw_gradients(dtype), arch="sm_80")
+    ops = {op for task in emulation.bundle.manifest.tasks for op in task.ops}
+    assert ("matmul" in ops) == (dtype is not ark.fp32)
+    assert ("attention_query_gradient" in ops) == (dtype is ark.fp32)
 
 
 @pytest.mark.parametrize("seed", range(24))

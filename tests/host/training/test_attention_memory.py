@@ -71,8 +71,7 @@ def largest_extents(module: ir.Operation) -> int:
 
 @pytest.mark.parametrize("target", ["cpu:2", "cuda:sm_90a"])
 def test_no_buffer_has_the_shape_of_the_scores(target: str) -> None:
-    """A task has room for the scores of some rows. Of fewer scores, a GPU whose matrix units multiply
-    fp32 computes products."""
+    """A task has room for the scores of some rows. Of fewer scores, this GPU computes products."""
     length = 16384
     assert largest_extents(compiled_to_memory(slopes(length), target)) < length * length / 16
 
