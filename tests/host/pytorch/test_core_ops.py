@@ -22,14 +22,24 @@ SPECIAL = torch.tensor([math.inf, -math.inf, math.nan, -0.0, 0.0])
 
 @pytest.fixture
 def alike(caplog: pytest.LogCaptureFixture) -> Callable[..., None]:
-    """``alike(function, *inputs)`` compares all results of a function with those of PyTorch."""
+    """``alike(function, *inputs)`` compares all results of a function with those of PyTorch.
 
-    def check(function: Callable[..., dict[str, Any]], *inputs: Any, close: Any = None) -> None:
+    ``double=True`` has PyTorch compute with float64 and rounds its results to float32.
+    """
+
+    def check(
+        function: Callable[..., dict[str, Any]],
+        *inputs: Any,
+        close: Any = None,
+        double: bool = False,
+    ) -> None:
         torch._dynamo.reset()
         with caplog.at_level(logging.WARNING, "ark.pytorch"):
             got = torch.compile(function, backend="ark", fullgraph=True)(*inputs)
         assert not caplog.messages, "all ops run in ark"
-        for name, expected in function(*inputs).items():
+        references = function(*(x.double() for x in inputs) if double else inputs)
+        for name, expected in references.items():
+            expected = expected.float() if double else expected
             options = {"equal_nan": True, **(close or {})}
             torch.testing.assert_close(
                 got[name], expected, msg=lambda text, name=name: f"{name}: {text}", **options
@@ -90,7 +100,8 @@ def test_trigonometry_is_precise(alike: Callable[..., None]) -> None:
     def function(*values: Any) -> dict[str, Any]:
         return {n: getattr(torch, n)(v) for n, v in zip(FUNCTIONS, values, strict=True)}
 
-    alike(function, *arguments, close={"rtol": 2e-6, "atol": 0})
+    # PyTorch's vectorised float32 sinh returns inf for 88.9 on some CPUs.
+    alike(function, *arguments, close={"rtol": 2e-6, "atol": 0}, double=True)
 
 
 def test_angles_and_signs(alike: Callable[..., None]) -> None:
