@@ -48,14 +48,8 @@ def attention(op: Any, machine: Machine) -> Bounded:
     repeats = q.value.shape[-3] // k.value.shape[-3]
     length = _kv_length(op, machine, k.value.shape[-2])
     k, v = (x.view(lambda a: _expanded(a, repeats, length)) for x in (k, v))
-    scores = (q @ k.view(_swapped)).scaled(op.scale.value)
-    valid = _valid(scores.value.shape, length, bool(op.causal))
-    mask = machine.read_optional(op.mask)
-    if mask is not None and mask.dtype.is_float:
-        scores = scores + mask.bounded
-    elif mask is not None:
-        valid = valid & mask.data
-    return _weighted(scores, np.broadcast_to(valid, scores.value.shape), v, dtype)
+    scores, valid = _masked_scores(op, machine, q, k, length)
+    return _weighted(scores, valid, v, dtype)
 
 
 def _kv_length(op: Any, machine: Machine, extent: int) -> int:
@@ -81,6 +75,20 @@ def _valid(shape: tuple[int, ...], length: int, causal: bool) -> Array:
     if causal:
         valid = valid & (keys <= queries + length - shape[-2])
     return np.broadcast_to(valid, shape[-2:])
+
+
+def _masked_scores(
+    op: Any, machine: Machine, q: Bounded, k: Bounded, length: int
+) -> tuple[Bounded, Array]:
+    """Returns the scaled and biased scores, and which of the scores are visible."""
+    scores = (q @ k.view(_swapped)).scaled(op.scale.value)
+    valid = _valid(scores.value.shape, length, bool(op.causal))
+    mask = machine.read_optional(op.mask)
+    if mask is not None and mask.dtype.is_float:
+        scores = scores + mask.bounded
+    elif mask is not None:
+        valid = valid & mask.data
+    return scores, np.broadcast_to(valid, scores.value.shape)
 
 
 def _weighted(scores: Bounded, valid: Array, v: Bounded, dtype: DType) -> Bounded:
@@ -232,15 +240,8 @@ class _Gradient:
         )
         length = _kv_length(op, machine, k.value.shape[-2])
         k, v = (x.view(lambda a: _expanded(a, 1, length)[..., None, :, :]) for x in (k, v))
-        scores = (q @ k.view(_swapped)).scaled(op.scale.value)
-        valid = _valid(scores.value.shape, length, bool(op.causal))
-        mask = machine.read_optional(op.mask)
-        if mask is not None and mask.dtype.is_float:
-            scores = scores + mask.bounded
-        elif mask is not None:
-            valid = valid & mask.data
+        scores, valid = _masked_scores(op, machine, q, k, length)
         total, mean = (x.view(lambda a: a[..., None]) for x in (total, mean))
-        valid = np.broadcast_to(valid, scores.value.shape)
         weights = (scores - total).monotone(np.exp).view(lambda a: np.where(valid, a, 0.0))
         dtype = machine.read(op.key).dtype
         return cls(q, k, v, g, _narrowed(weights, dtype), mean, dtype)
