@@ -114,25 +114,14 @@ LogicalResult BlockedAttentionGradientOp::verify() {
 }
 
 LogicalResult BlockedAttentionGradientOp::verifyRegions() {
-  // blocked_attention_gradient_c6
   SmallVector<Type> types(getNumRowLoops() + getNumOtherLoops(),
                           IndexType::get(getContext()));
   types.push_back(getElementType());
   if (getMask())
     types.push_back(getElementTypeOrSelf(getMask()));
-  if (getScoreBlock()->getArgumentTypes() != TypeRange(types))
-    return emitOpError("needs a region with arguments of the types ")
-           << types << " (blocked_attention_gradient_c6)";
-  auto yield = dyn_cast<YieldOp>(getScoreBlock()->getTerminator());
-  if (!yield || yield->getNumOperands() != 1 ||
-      getScore().getType() != getElementType())
-    return emitOpError("needs a region that yields ")
-           << getElementType() << " (blocked_attention_gradient_c6)";
-  for (Operation &op : getScoreBlock()->without_terminator())
-    if (!isMemoryEffectFree(&op))
-      return op.emitOpError("accesses memory in the gradient of an attention "
-                            "(blocked_attention_gradient_c6)");
-  return success();
+  return verifyScoreRegion(getOperation(), getScoreBlock(), types,
+                           getElementType(), "the gradient of an attention",
+                           "blocked_attention_gradient_c6");
 }
 
 void BlockedAttentionGradientOp::getEffects(

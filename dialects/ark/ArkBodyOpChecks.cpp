@@ -39,6 +39,24 @@ LogicalResult ark::verifyTensorsOrBuffers(BodyOpInterface op, StringRef label) {
          << label << ")";
 }
 
+LogicalResult ark::verifyScoreRegion(Operation *op, Block *block,
+                                     ArrayRef<Type> arguments, Type element,
+                                     StringRef opName, StringRef label) {
+  if (block->getArgumentTypes() != TypeRange(arguments))
+    return op->emitOpError("needs a region with arguments of the types ")
+           << arguments << " (" << label << ")";
+  auto yield = dyn_cast<YieldOp>(block->getTerminator());
+  if (!yield || yield->getNumOperands() != 1 ||
+      yield->getOperand(0).getType() != element)
+    return op->emitOpError("needs a region that yields ")
+           << element << " (" << label << ")";
+  for (Operation &nested : block->without_terminator())
+    if (!isMemoryEffectFree(&nested))
+      return nested.emitOpError("accesses memory in ")
+             << opName << " (" << label << ")";
+  return success();
+}
+
 void ark::addBodyOpEffects(
     BodyOpInterface op,
     SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {

@@ -17,6 +17,13 @@ LogicalResult verifyLoopExtents(BodyOpInterface op, StringRef label);
 /// returns one result for each out, or works on buffers and has no results.
 LogicalResult verifyTensorsOrBuffers(BodyOpInterface op, StringRef label);
 
+/// Fails with an error that names `label` unless the region `block` of `op` has
+/// arguments of the types `arguments`, yields one `element`, and accesses no
+/// memory. `opName` is the name of the op in words.
+LogicalResult verifyScoreRegion(Operation *op, Block *block,
+                                ArrayRef<Type> arguments, Type element,
+                                StringRef opName, StringRef label);
+
 /// Adds a read of each input and a write of each out that is a buffer.
 void addBodyOpEffects(BodyOpInterface op,
                       SmallVectorImpl<MemoryEffects::EffectInstance> &effects);

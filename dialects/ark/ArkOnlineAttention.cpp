@@ -112,24 +112,13 @@ LogicalResult OnlineAttentionOp::verify() {
 }
 
 LogicalResult OnlineAttentionOp::verifyRegions() {
-  // online_attention_c6
   SmallVector<Type> types(getNumRowLoops() + 1, IndexType::get(getContext()));
   types.push_back(getElementType());
   if (getMask())
     types.push_back(getElementTypeOrSelf(getMask()));
-  if (getScoreBlock()->getArgumentTypes() != TypeRange(types))
-    return emitOpError("needs a region with arguments of the types ")
-           << types << " (online_attention_c6)";
-  auto yield = dyn_cast<YieldOp>(getScoreBlock()->getTerminator());
-  if (!yield || yield->getNumOperands() != 1 ||
-      getScore().getType() != getElementType())
-    return emitOpError("needs a region that yields ")
-           << getElementType() << " (online_attention_c6)";
-  for (Operation &op : getScoreBlock()->without_terminator())
-    if (!isMemoryEffectFree(&op))
-      return op.emitOpError("accesses memory in an attention "
-                            "(online_attention_c6)");
-  return success();
+  return verifyScoreRegion(getOperation(), getScoreBlock(), types,
+                           getElementType(), "an attention",
+                           "online_attention_c6");
 }
 
 void OnlineAttentionOp::getEffects(

@@ -19,7 +19,7 @@ struct UnitTask {
   /// Position of the unit of the task among the units of its rank; nothing for
   /// a task without a microbatch.
   std::optional<unsigned> unit;
-  /// Of the tasks that may come next, the one with the least value does.
+  /// The ready task with the least priority comes next.
   double priority = 0;
 };
 

@@ -224,7 +224,7 @@ void ProductBuilder::buildFactors() {
   Value exponentials = ExpOp::create(
       builder, loc,
       SubOp::create(builder, loc, scores, withUnitDim(operands.logSumExp, 0)));
-  // Of a hidden key, the difference may overflow.
+  // The difference may overflow for a hidden key.
   if (seen)
     exponentials =
         WhereOp::create(builder, loc, seen, exponentials, createNumber(0));

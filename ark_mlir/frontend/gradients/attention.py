@@ -207,7 +207,7 @@ class _Scores:
         """Returns the softmax over the valid keys; zeros for a query without a valid key."""
         shown, valid = self._shown()
         weights = exp(shown - log_sum_exp)
-        # Of a hidden key, the difference may overflow.
+        # The difference may overflow for a hidden key.
         return weights if valid is None else where(valid, weights, 0)
 
     def softmax(self) -> Tensor:

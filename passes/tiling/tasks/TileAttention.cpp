@@ -37,17 +37,10 @@ struct AttentionTiling
   SmallVector<Range> getIterationDomain(Operation *self,
                                         OpBuilder &builder) const {
     auto op = cast<OnlineAttentionOp>(self);
-    SmallVector<Range> domain(
-        op.getNumLoops(),
-        Range{builder.getIndexAttr(0), {}, builder.getIndexAttr(1)});
     // The outs of rows, keys and columns, and the query with its depth.
-    for (OpOperand *operand : {op.getDpsInitOperand(0), op.getDpsInitOperand(3),
-                               &op.getQueryMutable()})
-      for (auto [dim, expr] : llvm::enumerate(op.getMap(*operand).getResults()))
-        if (auto loop = dyn_cast<AffineDimExpr>(expr))
-          domain[loop.getPosition()].size =
-              tensor::getMixedSize(builder, op.getLoc(), operand->get(), dim);
-    return domain;
+    return getLoopDomain(builder, cast<BodyOpInterface>(self),
+                         {op.getDpsInitOperand(0), op.getDpsInitOperand(3),
+                          &op.getQueryMutable()});
   }
 
   FailureOr<TilingResult>
@@ -72,13 +65,8 @@ struct AttentionTiling
                         ArrayRef<OpFoldResult> sizes,
                         SmallVector<OpFoldResult> &resultOffsets,
                         SmallVector<OpFoldResult> &resultSizes) const {
-    auto op = cast<OnlineAttentionOp>(self);
-    for (AffineExpr expr :
-         op.getMap(*op.getDpsInitOperand(resultNumber)).getResults()) {
-      unsigned loop = cast<AffineDimExpr>(expr).getPosition();
-      resultOffsets.push_back(offsets[loop]);
-      resultSizes.push_back(sizes[loop]);
-    }
+    getResultPosition(cast<BodyOpInterface>(self), resultNumber, offsets, sizes,
+                      resultOffsets, resultSizes);
     return success();
   }
 

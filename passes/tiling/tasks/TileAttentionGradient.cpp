@@ -65,16 +65,10 @@ struct AttentionGradientTiling
 
   SmallVector<Range> getIterationDomain(Operation *self,
                                         OpBuilder &builder) const {
-    auto op = cast<BlockedAttentionGradientOp>(self);
-    SmallVector<Range> domain(
-        op.getNumLoops(),
-        Range{builder.getIndexAttr(0), {}, builder.getIndexAttr(1)});
-    for (OpOperand &operand : op->getOpOperands())
-      for (auto [dim, expr] : llvm::enumerate(op.getMap(operand).getResults()))
-        if (auto loop = dyn_cast<AffineDimExpr>(expr))
-          domain[loop.getPosition()].size =
-              tensor::getMixedSize(builder, op.getLoc(), operand.get(), dim);
-    return domain;
+    return getLoopDomain(
+        builder, cast<BodyOpInterface>(self),
+        llvm::map_to_vector(self->getOpOperands(),
+                            [](OpOperand &operand) { return &operand; }));
   }
 
   FailureOr<TilingResult>
@@ -99,13 +93,8 @@ struct AttentionGradientTiling
                         ArrayRef<OpFoldResult> sizes,
                         SmallVector<OpFoldResult> &resultOffsets,
                         SmallVector<OpFoldResult> &resultSizes) const {
-    auto op = cast<BlockedAttentionGradientOp>(self);
-    for (AffineExpr expr :
-         op.getMap(*op.getDpsInitOperand(resultNumber)).getResults()) {
-      unsigned loop = cast<AffineDimExpr>(expr).getPosition();
-      resultOffsets.push_back(offsets[loop]);
-      resultSizes.push_back(sizes[loop]);
-    }
+    getResultPosition(cast<BodyOpInterface>(self), resultNumber, offsets, sizes,
+                      resultOffsets, resultSizes);
     return success();
   }
 

@@ -81,6 +81,32 @@ void ark::offsetIndices(OpBuilder &builder, Operation *op, ValueRange indices,
   }
 }
 
+SmallVector<Range> ark::getLoopDomain(OpBuilder &builder, BodyOpInterface op,
+                                      ArrayRef<OpOperand *> operands) {
+  SmallVector<Range> domain(
+      op.getMap(*operands.front()).getNumDims(),
+      Range{builder.getIndexAttr(0), {}, builder.getIndexAttr(1)});
+  for (OpOperand *operand : operands)
+    for (auto [dim, expr] : llvm::enumerate(op.getMap(*operand).getResults()))
+      if (auto loop = dyn_cast<AffineDimExpr>(expr))
+        domain[loop.getPosition()].size =
+            tensor::getMixedSize(builder, op.getLoc(), operand->get(), dim);
+  return domain;
+}
+
+void ark::getResultPosition(BodyOpInterface op, unsigned resultNumber,
+                            ArrayRef<OpFoldResult> offsets,
+                            ArrayRef<OpFoldResult> sizes,
+                            SmallVector<OpFoldResult> &resultOffsets,
+                            SmallVector<OpFoldResult> &resultSizes) {
+  for (AffineExpr expr :
+       op.getMap(*op.getDpsInitOperand(resultNumber)).getResults()) {
+    unsigned loop = cast<AffineDimExpr>(expr).getPosition();
+    resultOffsets.push_back(offsets[loop]);
+    resultSizes.push_back(sizes[loop]);
+  }
+}
+
 OpFoldResult ark::limitCausalKeys(OpBuilder &builder, Location loc,
                                   OpFoldResult offset, OpFoldResult size,
                                   OpFoldResult keys, int64_t queries) {

@@ -28,6 +28,19 @@ void registerAttentionGradientTiling(DialectRegistry &registry);
 void offsetIndices(OpBuilder &builder, Operation *op, ValueRange indices,
                    ArrayRef<OpFoldResult> offsets);
 
+/// Returns the ranges of the loops of `op`, with the extents of the dimensions
+/// of `operands` that the loops index. These operands index every loop.
+SmallVector<Range> getLoopDomain(OpBuilder &builder, BodyOpInterface op,
+                                 ArrayRef<OpOperand *> operands);
+
+/// Appends the offsets and sizes of the tile of a result, of which each
+/// dimension is a loop.
+void getResultPosition(BodyOpInterface op, unsigned resultNumber,
+                       ArrayRef<OpFoldResult> offsets,
+                       ArrayRef<OpFoldResult> sizes,
+                       SmallVector<OpFoldResult> &resultOffsets,
+                       SmallVector<OpFoldResult> &resultSizes);
+
 /// Returns how many of `keys` the `size` queries from `offset` on may attend
 /// to, of `queries` in all: query `q` attends to the keys up to `q + keys -
 /// queries`.

@@ -1,7 +1,7 @@
 // RUN: ark-opt %s --split-input-file --ark-order-microbatches | FileCheck %s
 
-// Of two ranks, rank 0 begins one microbatch more before it alternates between one forward and one
-// backward unit. The sum belongs to no microbatch.
+// Rank 0 of two ranks begins one microbatch more than rank 1 before it alternates between one forward
+// and one backward unit. The sum belongs to no microbatch.
 // CHECK-LABEL: ark.program @twoRanks
 // CHECK: ark.task "F0.0"
 // CHECK: ark.task "F1.0"
@@ -88,7 +88,8 @@ ark.program @twoRanks(%x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name =
 
 // -----
 
-// Of two ranks, each has two stages. Two microbatches pass the first stage of a rank before its second one.
+// Each of two ranks has two stages. Two microbatches pass the first stage of a rank before its second
+// stage.
 // CHECK-LABEL: ark.program @interleaved
 // CHECK: ark.task "F0.0"
 // CHECK: ark.task "F1.0"

@@ -60,7 +60,7 @@ func.func private @queries(%begin: index, %end: index, %task: index, %status: me
   return
 }
 
-// Of a dynamic number of keys, the last ones may fill no block.
+// The last block is partial if the number of keys is dynamic.
 // CHECK-LABEL: func.func private @rest(
 // CHECK: %[[ALL:.+]] = memref.dim %[[K:.+]], %{{.+}} : memref<?x8xf32>
 // CHECK: %[[WHOLE:.+]] = affine.apply affine_map<()[s0] -> ((s0 floordiv 4) * 4)>()[%[[ALL]]]
