@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -88,3 +88,73 @@ def fake_compiler(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     module.check_bundle = check_bundle
     monkeypatch.setitem(sys.modules, "ark_mlir.compiler", module)
     return calls
+
+
+@pytest.fixture
+def fake_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Any]:
+    """Stands in for ``ark_mlir.models.load``."""
+    models: list[Any] = []
+
+    class Program:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+    class Model:
+        def __init__(self, folder: object, **options: Any) -> None:
+            models.append(self)
+            self.options = options
+            self.prompts: list[Any] = []
+            self.programs = {name: Program(name) for name in ("prefill", "decode")}
+
+        def compile(self, target: str, **chosen: Any) -> None:
+            self.target, self.chosen = target, chosen
+
+        timing = "9 tokens/s"
+
+        def generate(self, ids: list[int], count: int, **choice: Any) -> list[int]:
+            self.choice = choice
+            return [sum(ids)] * count
+
+        def stream(self, prompt: Any, count: int, **choice: Any) -> Iterator[str]:
+            self.prompts.append(prompt)
+            self.choice = choice
+            yield from ["sits", " sits"][:count]
+
+        def stream_batch(self, prompts: list[Any], count: int, **choice: Any) -> Iterator[str]:
+            return ("".join(self.stream(prompt, count, **choice)) for prompt in prompts)
+
+    module: Any = types.ModuleType("ark_mlir.models")
+    module.load = Model
+    module.load_compiled = lambda folder, bundle, **devices: Model(folder, bundle=bundle, **devices)
+    monkeypatch.setitem(sys.modules, "ark_mlir.models", module)
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model/config.json").write_text("{}")
+    return models
+
+
+@pytest.fixture
+def words(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Stands in for the package tokenizers; the id of a word is its index in this list."""
+    known = ["<end>", "a", "cat", "sits"]
+
+    class Tokenizer:
+        @staticmethod
+        def from_file(path: str) -> Tokenizer:
+            if Path(path).read_text() != "{}":
+                raise Exception("expected value at line 1")
+            return Tokenizer()
+
+        def no_padding(self) -> None: ...
+
+        def no_truncation(self) -> None: ...
+
+        def encode(self, text: str, add_special_tokens: bool = True) -> Any:
+            return types.SimpleNamespace(ids=[known.index(word) for word in text.split()])
+
+        def decode(self, ids: list[int]) -> str:
+            return " ".join(known[number] for number in ids if number)
+
+    module: Any = types.ModuleType("tokenizers")
+    module.Tokenizer = Tokenizer
+    monkeypatch.setitem(sys.modules, "tokenizers", module)
+    return known
