@@ -82,6 +82,15 @@ def test_installation_names_every_extra() -> None:
     assert set(project["optional-dependencies"]) <= named
 
 
+def test_index_lists_every_folder_of_the_compiler() -> None:
+    """Sphinx refuses a page that no table of contents lists."""
+    folders = ("dialects", "lib", "passes")
+    pages = [page for folder in folders for page in ROOT.glob(f"{folder}/*/README.md")]
+    assert ROOT / "lib" / "target" / "README.md" in pages
+    listed = re.findall(r"^\.\./(\S+)$", read_page("index.md"), re.M)
+    assert {str(page.relative_to(ROOT).with_suffix("")) for page in pages} <= set(listed)
+
+
 def described_names() -> set[str]:
     """Returns the names that the API reference describes, qualified by module if they are not of
     ark itself."""

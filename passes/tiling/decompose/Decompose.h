@@ -123,6 +123,12 @@ Value createContraction(OpBuilder &builder, Location loc, Value lhs, Value rhs,
 /// type.
 Value getContractionOperand(Value original, Value converted);
 
+/// Returns the first `length` keys of a tensor whose dimension `keyDim` has
+/// `maxKeys` keys. A tensor with one entry for all keys, or without the
+/// dimension, stays whole.
+Value sliceKeys(OpBuilder &builder, Location loc, Value tensor, int64_t keyDim,
+                int64_t maxKeys, OpFoldResult length);
+
 /// Returns the map of a tensor that lacks the dimensions `axes` of an iteration
 /// space.
 AffineMap getMapWithout(MLIRContext *context, int64_t rank,

@@ -52,7 +52,6 @@ private:
   Value createOut(std::optional<OpFoldResult> last);
 
   void bindLength(Value scalar);
-  void sliceKeys(Value &tensor, int64_t keyDim);
   OnlineAttentionOp buildAttention();
   Value emitScore(OpBuilder &b, Location l, OnlineAttentionOp op);
   Value emitPosition(OpBuilder &b, Location l, OnlineAttentionOp op,
@@ -130,25 +129,14 @@ void AttentionBuilder::bindLength(Value scalar) {
           operands)
           .getResult();
   length = hasPartitions ? OpFoldResult(checked) : extent;
-  sliceKeys(key, queryRank - 2);
-  sliceKeys(value, queryRank - 2);
-  if (mask)
-    sliceKeys(mask, cast<RankedTensorType>(mask.getType()).getRank() - 1 -
-                        (hasPartitions ? 1 : 0));
-}
-
-void AttentionBuilder::sliceKeys(Value &tensor, int64_t keyDim) {
-  auto tensorType = cast<RankedTensorType>(tensor.getType());
-  // The tensor has one entry for all keys.
-  if (keyDim < 0 || tensorType.getDimSize(keyDim) != getMaxKeys())
+  int64_t maxKeys = getMaxKeys();
+  key = sliceKeys(rewriter, loc, key, queryRank - 2, maxKeys, extent);
+  value = sliceKeys(rewriter, loc, value, queryRank - 2, maxKeys, extent);
+  if (!mask)
     return;
-  SmallVector<OpFoldResult> sizes =
-      getAsIndexOpFoldResult(rewriter.getContext(), tensorType.getShape());
-  sizes[keyDim] = extent;
-  SmallVector<OpFoldResult> zeros(sizes.size(), rewriter.getIndexAttr(0));
-  SmallVector<OpFoldResult> ones(sizes.size(), rewriter.getIndexAttr(1));
-  tensor =
-      tensor::ExtractSliceOp::create(rewriter, loc, tensor, zeros, sizes, ones);
+  int64_t maskRank = cast<RankedTensorType>(mask.getType()).getRank();
+  mask = sliceKeys(rewriter, loc, mask, maskRank - (hasPartitions ? 2 : 1),
+                   maxKeys, extent);
 }
 
 //===----------------------------------------------------------------------===//

@@ -48,7 +48,6 @@ private:
   AffineMap getRowMap(AffineExpr last);
   AffineMap getMaskMap();
   void bindLength(Value scalar);
-  void sliceKeys(Value &tensor, int64_t keyDim);
 
   Value createOut(int64_t columns);
   BlockedAttentionGradientOp buildGradient();
@@ -113,23 +112,11 @@ void GradientBuilder::bindLength(Value scalar) {
                .getResult();
   if (keyRows)
     return;
-  sliceKeys(key, batches + 1);
-  sliceKeys(value, batches + 1);
+  key = sliceKeys(rewriter, loc, key, batches + 1, keys, length);
+  value = sliceKeys(rewriter, loc, value, batches + 1, keys, length);
   if (mask)
-    sliceKeys(mask, getShape(mask).size() - 1);
-}
-
-void GradientBuilder::sliceKeys(Value &tensor, int64_t keyDim) {
-  // The tensor has one entry for all keys.
-  if (keyDim < 0 || getShape(tensor)[keyDim] != keys)
-    return;
-  SmallVector<OpFoldResult> sizes =
-      getAsIndexOpFoldResult(rewriter.getContext(), getShape(tensor));
-  sizes[keyDim] = length;
-  SmallVector<OpFoldResult> zeros(sizes.size(), rewriter.getIndexAttr(0));
-  SmallVector<OpFoldResult> ones(sizes.size(), rewriter.getIndexAttr(1));
-  tensor =
-      tensor::ExtractSliceOp::create(rewriter, loc, tensor, zeros, sizes, ones);
+    mask =
+        sliceKeys(rewriter, loc, mask, getShape(mask).size() - 1, keys, length);
 }
 
 //===----------------------------------------------------------------------===//

@@ -218,6 +218,20 @@ Value ark::getContractionOperand(Value original, Value converted) {
   return isFloat && isMemory ? original : converted;
 }
 
+Value ark::sliceKeys(OpBuilder &builder, Location loc, Value tensor,
+                     int64_t keyDim, int64_t maxKeys, OpFoldResult length) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  if (keyDim < 0 || type.getDimSize(keyDim) != maxKeys)
+    return tensor;
+  SmallVector<OpFoldResult> sizes =
+      getAsIndexOpFoldResult(builder.getContext(), type.getShape());
+  sizes[keyDim] = length;
+  SmallVector<OpFoldResult> zeros(sizes.size(), builder.getIndexAttr(0));
+  SmallVector<OpFoldResult> ones(sizes.size(), builder.getIndexAttr(1));
+  return tensor::ExtractSliceOp::create(builder, loc, tensor, zeros, sizes,
+                                        ones);
+}
+
 Value ark::createContraction(OpBuilder &builder, Location loc, Value lhs,
                              Value rhs, ArrayRef<AffineMap> maps,
                              ArrayRef<OpFoldResult> shape, Type element) {

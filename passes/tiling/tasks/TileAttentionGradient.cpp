@@ -122,16 +122,9 @@ struct AttentionGradientTiling
         getTiledImplementation(self, builder, allOffsets, allSizes);
     if (failed(result))
       return failure();
-    Value tile = result->tiledValues[resultNumber];
-    if (!isZeroInteger(offsets.back()) ||
-        getConstantIntValue(sizes.back()) != op.getShape(&out).back()) {
-      SmallVector<OpFoldResult> starts(rows, builder.getIndexAttr(0)),
-          ones(rows + 1, builder.getIndexAttr(1));
-      starts.push_back(offsets.back());
-      tile = tensor::ExtractSliceOp::create(builder, op.getLoc(), tile, starts,
-                                            sizes, ones);
-    }
-    result->tiledValues = {tile};
+    result->tiledValues = {
+        sliceColumns(builder, result->tiledValues[resultNumber],
+                     op.getShape(&out).back(), offsets, sizes)};
     return result;
   }
 };

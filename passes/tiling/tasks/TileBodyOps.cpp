@@ -107,6 +107,19 @@ void ark::getResultPosition(BodyOpInterface op, unsigned resultNumber,
   }
 }
 
+Value ark::sliceColumns(OpBuilder &builder, Value rows, int64_t numColumns,
+                        ArrayRef<OpFoldResult> offsets,
+                        ArrayRef<OpFoldResult> sizes) {
+  if (isZeroInteger(offsets.back()) &&
+      getConstantIntValue(sizes.back()) == numColumns)
+    return rows;
+  SmallVector<OpFoldResult> starts(offsets.size(), builder.getIndexAttr(0)),
+      ones(offsets.size(), builder.getIndexAttr(1));
+  starts.back() = offsets.back();
+  return ExtractSliceOp::create(builder, rows.getLoc(), rows, starts, sizes,
+                                ones);
+}
+
 OpFoldResult ark::limitCausalKeys(OpBuilder &builder, Location loc,
                                   OpFoldResult offset, OpFoldResult size,
                                   OpFoldResult keys, int64_t queries) {

@@ -41,6 +41,12 @@ void getResultPosition(BodyOpInterface op, unsigned resultNumber,
                        SmallVector<OpFoldResult> &resultOffsets,
                        SmallVector<OpFoldResult> &resultSizes);
 
+/// Returns the columns of a tile of whole rows, which have `numColumns`. Only
+/// the last offset and the last size may not be those of the rows.
+Value sliceColumns(OpBuilder &builder, Value rows, int64_t numColumns,
+                   ArrayRef<OpFoldResult> offsets,
+                   ArrayRef<OpFoldResult> sizes);
+
 /// Returns how many of `keys` the `size` queries from `offset` on may attend
 /// to, of `queries` in all: query `q` attends to the keys up to `q + keys -
 /// queries`.

@@ -70,16 +70,8 @@ struct RowNormTiling
         getTiledImplementation(self, builder, begins, extents);
     if (failed(result))
       return failure();
-    Value rows = result->tiledValues.front();
-    if (!isZeroInteger(offsets.back()) ||
-        getConstantIntValue(sizes.back()) != op.getNumColumns()) {
-      SmallVector<OpFoldResult> starts(offsets.size(), builder.getIndexAttr(0)),
-          ones(offsets.size(), builder.getIndexAttr(1));
-      starts.back() = offsets.back();
-      rows = tensor::ExtractSliceOp::create(builder, op.getLoc(), rows, starts,
-                                            sizes, ones);
-    }
-    result->tiledValues = {rows};
+    result->tiledValues = {sliceColumns(builder, result->tiledValues.front(),
+                                        op.getNumColumns(), offsets, sizes)};
     return result;
   }
 };
