@@ -81,9 +81,17 @@ class Knob(Generic[T]):
 
         Raises InvalidUsageError if the text cannot be parsed.
         """
+        value = self.override()
+        return self.default if value is None else value
+
+    def override(self) -> T | None:
+        """Returns the value of the environment, None if the variable is unset or empty.
+
+        Raises InvalidUsageError if the text cannot be parsed.
+        """
         text = os.environ.get(self.variable)
-        if text is None or text == "":
-            return self.default
+        if not text:
+            return None
         try:
             return self.parse(text)
         except ValueError as error:

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 __all__ = ["CompiledSubgraph", "Role", "build_program"]
 
 
-# A tensor, its address and its strides; None before a tensor is bound.
-_Bound = tuple[torch.Tensor | None, int, tuple[int, ...]]
 # The role of an argument of a subgraph: "input", "parameter", or a constant tensor.
 Role = str | torch.Tensor
 
@@ -91,7 +89,9 @@ class CompiledSubgraph(torch.nn.Module):
         self._inputs = [(i, names[i]) for i, role in enumerate(roles) if role == "input"]
         self._bound_once = [(i, names[i]) for i, role in enumerate(roles) if role == "parameter"]
         # For each parameter an alias of the tensor that was bound, its address and its strides.
-        self._bound: list[_Bound] = [(None, -1, ())] * len(self._bound_once)
+        self._aliases: list[torch.Tensor | None] = [None] * len(self._bound_once)
+        self._addresses = [-1] * len(self._bound_once)
+        self._layouts: list[tuple[int, ...]] = [()] * len(self._bound_once)
         # The number of writes to each tensor of which a copy was bound.
         self._copies: dict[str, int | None] = {}
         output = list(subgraph.graph.nodes)[-1]
@@ -123,15 +123,21 @@ class CompiledSubgraph(torch.nn.Module):
     def _bind(self, arguments: Sequence[torch.Tensor]) -> None:
         """Binds the parameters whose memory is not that of the last call, and copies that are old.
 
-        A call with a hundred parameters compares as many addresses, so this method calls nothing
-        else for each of them.
+        A call with a hundred parameters compares as many addresses and strides. `map` does so
+        without a step of the interpreter for each of them.
         """
-        bound = self._bound
-        changed = [
-            (index, name)
-            for (index, name), (_, address, strides) in zip(self._bound_once, bound, strict=True)
-            if arguments[index].data_ptr() != address or arguments[index].stride() != strides
-        ]
+        parameters = [arguments[index] for index, _ in self._bound_once]
+        addresses = list(map(torch.Tensor.data_ptr, parameters))
+        layouts = list(map(torch.Tensor.stride, parameters))
+        changed: list[tuple[int, str]] = []
+        if addresses != self._addresses or layouts != self._layouts:
+            present = zip(addresses, layouts, strict=True)
+            known = zip(self._addresses, self._layouts, strict=True)
+            changed = [
+                parameter
+                for parameter, new, old in zip(self._bound_once, present, known, strict=True)
+                if new != old
+            ]
         if self._copies:
             known = {name for _, name in changed}
             changed += [
@@ -162,8 +168,9 @@ class CompiledSubgraph(torch.nn.Module):
                 self._copies[name] = _version(tensor)
             # The alias keeps its memory when `tensor.data` is replaced, as by `Module.to`, so that
             # no other tensor has its address.
-            alias = tensor.detach()
-            self._bound[positions[name]] = alias, alias.data_ptr(), alias.stride()
+            alias, position = tensor.detach(), positions[name]
+            self._aliases[position] = alias
+            self._addresses[position], self._layouts[position] = alias.data_ptr(), alias.stride()
 
     def _is_shared(self, name: str, tensor: torch.Tensor, ready: torch.Tensor) -> bool:
         """Returns True if the kernel reads the memory of `tensor`, and not a copy."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -34,7 +33,10 @@ def make_cuda(monkeypatch: pytest.MonkeyPatch, vendor: type[FakeCuda] = FakeCuda
     cuda = vendor()
     monkeypatch.setattr(torch.version, "hip", "6.4" if cuda.backend == "hip" else None)
     monkeypatch.setattr(
-        torch.cuda, "current_stream", lambda device: SimpleNamespace(cuda_stream=cuda.current)
+        torch._C,  # noqa: SLF001
+        "_cuda_getCurrentRawStream",
+        lambda ordinal: cuda.current,
+        raising=False,
     )
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
     monkeypatch.setattr(cuda, "current", 0, raising=False)

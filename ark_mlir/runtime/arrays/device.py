@@ -70,9 +70,9 @@ def usable_tensor(value: Any, buffer: Buffer, run_stream: RunStream) -> DeviceAr
         torch is None
         or not isinstance(value, torch.Tensor)
         or not value.is_cuda
-        or value.dtype is not _tensor_dtypes(torch).get(buffer.dtype)
-        or value.shape != buffer.shape
         or value.get_device() != run_stream.device[1]
+        or value.dtype is not (_TENSOR_DTYPES or _tensor_dtypes(torch)).get(buffer.dtype)
+        or value.shape != buffer.shape
         or not value.is_contiguous()
         or value.requires_grad
         or value.is_neg()

@@ -128,7 +128,11 @@ def torch_of(value: object) -> Any:
 
 
 def torch_stream(torch: Any, ordinal: int) -> int:
-    """Returns the handle of torch's current stream on a GPU."""
+    """Returns the handle of torch's current stream on a GPU; torch has initialised CUDA or ROCm."""
+    # The public function makes an object of each stream, which every run would pay for.
+    handle = getattr(torch._C, "_cuda_getCurrentRawStream", None)  # noqa: SLF001
+    if handle is not None:
+        return int(handle(ordinal))
     return int(torch.cuda.current_stream(ordinal).cuda_stream)
 
 

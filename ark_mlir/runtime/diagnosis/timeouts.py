@@ -32,10 +32,13 @@ class WaitTimeout:
         The default of a long program is a multiple of its expected time on the available cores, so
         that a busy machine causes no HangError.
         """
-        seconds = knobs.TIMEOUT.get() if knobs.TIMEOUT.is_set else self._default_seconds
-        return int(min(seconds * 1e9, _MAX_TIMEOUT_NS))
+        seconds = knobs.TIMEOUT.override()
+        return self._default_nanoseconds if seconds is None else _nanoseconds(seconds)
 
     @functools.cached_property
+    def _default_nanoseconds(self) -> int:
+        return _nanoseconds(self._default_seconds())
+
     def _default_seconds(self) -> float:
         backend = self._bundle.manifest.target.backend
         seconds = backend_info(backend).wait_seconds
@@ -54,3 +57,7 @@ class WaitTimeout:
             task.flops / _FLOPS_PER_NS + task.bytes / _BYTES_PER_NS
             for task in self._bundle.manifest.tasks
         )
+
+
+def _nanoseconds(seconds: float) -> int:
+    return int(min(seconds * 1e9, _MAX_TIMEOUT_NS))

@@ -14,6 +14,7 @@ from torch_on_fake_gpu import Tensor, make_cuda, on_gpu, torch
 
 import ark_mlir as ark
 from ark_mlir.runtime import Executable
+from ark_mlir.runtime.arrays.streams import torch_stream
 from ark_mlir.testing.fake_gpu import FakeCuda, fake_executable
 from ark_mlir.testing.toy import add_program
 
@@ -120,7 +121,7 @@ def two_gpus(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         cuda.cuCtxSetCurrent(device.context)
         cuda.current.append(cuda.new_stream())
     monkeypatch.setattr(
-        torch.cuda, "current_stream", lambda i: SimpleNamespace(cuda_stream=cuda.current[i])
+        torch._C, "_cuda_getCurrentRawStream", lambda i: cuda.current[i], raising=False
     )
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
     yield cuda
@@ -154,9 +155,7 @@ def test_threads_of_ranks_have_current_streams_of_their_own(
 ) -> None:
     """The thread of the last rank launches all kernels."""
     mine = threading.local()
-    monkeypatch.setattr(
-        torch.cuda, "current_stream", lambda i: SimpleNamespace(cuda_stream=mine.streams[i])
-    )
+    monkeypatch.setattr(torch._C, "_cuda_getCurrentRawStream", lambda i: mine.streams[i])
     outputs = [torch.zeros(128).as_subclass(kind) for kind in (Tensor, Elsewhere)]
     strangers: list[int] = []
     for device in two_gpus.devices:
@@ -180,3 +179,14 @@ def test_a_tensor_on_the_gpu_of_another_rank(two_gpus: Any, kernel: bytes) -> No
         ):
             world.run(shared_inputs()[::-1])
         assert two_gpus.launched == []
+
+
+def test_the_current_stream_by_the_public_function_of_torch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A version of torch may lack the faster function, which is not public."""
+    monkeypatch.setattr(torch._C, "_cuda_getCurrentRawStream", None, raising=False)
+    monkeypatch.setattr(
+        torch.cuda, "current_stream", lambda ordinal: SimpleNamespace(cuda_stream=70 + ordinal)
+    )
+    assert torch_stream(torch, 1) == 71
