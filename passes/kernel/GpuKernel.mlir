@@ -110,8 +110,9 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
       : (!llvm.ptr, i64) -> (i32, i32)
   %all_iterations = llvm.load %iterations_field : !llvm.ptr -> i64
   %number = func.call @ark_lane_number(%context, %lane) : (!llvm.ptr, i64) -> i64
-  // Scratch of tensor maps may overlap the state of packets, so tensor maps come first.
-  func.call @ark_begin_tensor_maps(%context, %number, %all_iterations)
+  // Scratch of tensor maps may overlap the state of packets, so tensor maps come first. They belong
+  // to the CTA: the kernel of each GPU has maps of its own, from its first CTA on.
+  func.call @ark_begin_tensor_maps(%context, %lane, %all_iterations)
       : (!llvm.ptr, i64, i64) -> ()
   func.call @ark_begin_packets(%context, %number, %all_iterations) : (!llvm.ptr, i64, i64) -> ()
   func.call @ark_begin_stream(%context, %number, %all_iterations) : (!llvm.ptr, i64, i64) -> ()

@@ -18,7 +18,7 @@ import numpy as np
 from export_runtime import copy_runtime
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
-from collective_programs import chunked, draw_arguments, everything, large
+from collective_programs import chunked, draw_arguments, everything, large, multiplying
 
 import ark_mlir as ark
 
@@ -37,6 +37,7 @@ def list_cases() -> list[Case]:
             if size < 8:
                 cases.append((large, size, ark.bf16, algorithm))
     cases += [(chunked, size, ark.bf16, "two-shot") for size in (2, 4)]
+    cases += [(multiplying, size, ark.bf16, "auto") for size in (2, 4)]
     return [*cases, (large, 3, ark.fp32, "auto")]
 
 

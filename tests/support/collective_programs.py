@@ -77,6 +77,24 @@ def chunked(rank: int, size: int, dtype: DType) -> ark.Program:
     return program
 
 
+def multiplying(rank: int, size: int, dtype: DType) -> ark.Program:
+    """Returns a program that gathers 256 rows and multiplies them: TMA copies the operands.
+
+    All numbers are small integers, so that the order of additions does not change the sums. The
+    depth is so large that stages of shared memory are reused.
+    """
+    depth = 512
+    with (
+        ark.Program("multiplying", rank=rank, world_size=size) as program,
+        ark.planner(tile=(256, 128)),
+    ):
+        x = ark.input("x", (256 // size, depth), ark.int8)
+        w = ark.input("w", (depth, 256), ark.int8)
+        rows = ark.all_gather(ark.cast(x, dtype), 0)
+        ark.output("y", ark.matmul(rows, ark.cast(w, dtype)))
+    return program
+
+
 def draw(rng: np.random.Generator, program: ark.Program) -> dict[str, Array]:
     return draw_arguments(rng, program.inputs)
 

@@ -18,6 +18,7 @@ from emulation.worlds import (
     all_collectives,
     counting,
     looking_up,
+    multiplying,
     sharing,
     stepping,
     wait_for_more,
@@ -35,6 +36,13 @@ def test_results(
     world = World(build(size), library, tmp_path, 1, iterations, concurrent=True)
     assert world.emulation.bundle.manifest.target.sms == 2 * size
     for seed in SEEDS:
+        world.run(seed)
+
+
+def test_products_by_tma(library: Path, tmp_path: Path) -> None:
+    world = World(multiplying(2), library, tmp_path, 1, concurrent=True, sms=3, warps=None)
+    assert "cp.async.bulk.tensor" in world.emulation.text
+    for seed in SEEDS[:2]:
         world.run(seed)
 
 

@@ -22,6 +22,7 @@ from emulation.worlds import (
     counting,
     forwarding,
     looking_up,
+    multiplying,
     pipelined,
     stepping,
     wait_for_more,
@@ -106,6 +107,15 @@ def test_iterations_that_send_other_values(
 ) -> None:
     world = make(build(size), devices, iterations=4)
     for seed in SEEDS:
+        world.run(seed)
+
+
+@pytest.mark.parametrize(("size", "devices"), [*where(2), *where(4)])
+def test_products_by_tma(size: int, devices: int, make: Make) -> None:
+    """The kernel of each GPU has tensor maps of its own."""
+    world = make(multiplying(size), devices, iterations=2, sms=3, warps=None)
+    assert "cp.async.bulk.tensor" in world.emulation.text
+    for seed in SEEDS[:2]:
         world.run(seed)
 
 

@@ -3,11 +3,14 @@
 // The text has the order of the callbacks at the start of a lane. The scratch space of tensor maps may overlap
 // the state of packets, so the callback of tensor maps comes first.
 // CHECK-LABEL: func.func @ark_kernel(
+// CHECK-SAME: %[[CONTEXT:.+]]: !llvm.ptr, %[[CTA:.+]]: i64)
 // CHECK: llvm.getelementptr %{{.+}}[7]
 // CHECK: llvm.getelementptr %{{.+}}[8]
-// CHECK: call @ark_begin_tensor_maps(
-// CHECK-NEXT: call @ark_begin_packets(
-// CHECK-NEXT: call @ark_begin_stream(
+// Tensor maps belong to a CTA of this GPU, packets and rings to a lane among those of all GPUs.
+// CHECK: %[[LANE:.+]] = call @ark_lane_number(%[[CONTEXT]], %[[CTA]])
+// CHECK-NEXT: call @ark_begin_tensor_maps(%[[CONTEXT]], %[[CTA]],
+// CHECK-NEXT: call @ark_begin_packets(%[[CONTEXT]], %[[LANE]],
+// CHECK-NEXT: call @ark_begin_stream(%[[CONTEXT]], %[[LANE]],
 // CHECK: cf.switch %{{.+}} : i32, [
 // CHECK-NEXT: default:
 // CHECK-NEXT: 0:

@@ -27,6 +27,7 @@ from .worlds import (
     counting,
     decoding,
     forwarding,
+    multiplying,
     sharing,
     stepping,
 )
@@ -64,12 +65,14 @@ class WorldCase:
         iterations: the number of iterations of each run.
         exact: True if results are bitwise those of the target cpu.
         between: a pattern of the ops whose packets go to other GPUs, if not all do.
+        warps: the number of warps of a CTA; None selects that of the architecture.
     """
 
     build: Callable[[], Programs]
     iterations: int = 1
     exact: bool = True
     between: str = ""
+    warps: int | None = 4
 
 
 class Prepared:
@@ -296,6 +299,7 @@ WORLD_CASES: dict[str, WorldCase] = {
     "ranks: sums of rows": WorldCase(lambda: sharing(2), iterations=3),
     "ranks: decode": WorldCase(lambda: decoding(2), exact=False, between=r"\.sum "),
     "ranks: one sender of three": WorldCase(lambda: forwarding(3), iterations=4),
+    "ranks: boxes": WorldCase(lambda: multiplying(2), warps=None),
     "ranks: stop": WorldCase(lambda: counting(2, stopper=1), iterations=100),
 }
 NAMES = (*CASES, *WORLD_CASES)
@@ -322,4 +326,5 @@ def prepare(name: str, library: Path, folder: Path) -> Prepared | World:
         exact=case.exact,
         between=case.between,
         sms=3,
+        warps=case.warps,
     )

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from collective_programs import draw, draw_arguments, everything
+from collective_programs import multiplying as multiplying_rank
 from small_decoders import CONFIG, LENGTH
 
 import ark_mlir as ark
@@ -113,6 +114,11 @@ def sharing(size: int) -> Programs:
             ark.output("y", ark.identity(ark.update(state, mixed, (0, 0))))
         programs.append(program)
     return programs
+
+
+def multiplying(size: int) -> Programs:
+    """Returns programs with products whose operands TMA copies; a kernel has the default warps."""
+    return [multiplying_rank(rank, size, ark.bf16) for rank in range(size)]
 
 
 def decoding(size: int) -> Programs:
