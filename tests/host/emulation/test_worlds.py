@@ -88,6 +88,16 @@ def test_every_collective(size: int, devices: int, dtype: DType, make: Make) -> 
         world.run(seed)
 
 
+@pytest.mark.parametrize(("size", "dtype"), [(5, ark.fp16), (8, ark.bf16)])
+def test_every_collective_of_many_gpus(size: int, dtype: DType, make: Make) -> None:
+    make(all_collectives(size, dtype), size).run(0)
+
+
+def test_more_gpus_than_the_emulator_has(make: Make) -> None:
+    with pytest.raises(ValueError, match="fewer than 9 GPUs"):
+        make(counting(9, 0), 9)
+
+
 @pytest.mark.parametrize("collectives", ["one-shot", "ring"])
 def test_algorithms_of_collectives(collectives: str, make: Make) -> None:
     world = make(all_collectives(3), 3, collectives=collectives)

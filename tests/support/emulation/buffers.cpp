@@ -3,6 +3,7 @@
 #include "buffers.h"
 
 #include "layout.h"
+#include "simt.h"
 
 #include <cstdio>
 #include <cstring>
@@ -79,7 +80,13 @@ static bool addBuffer(const Buffer &buffer) {
 
 extern "C" {
 /// Sets the number of GPUs for memory that is allocated from now on.
-void simt_set_devices(int count) { numDevices = count; }
+/// Returns false if there may not be as many GPUs.
+int simt_set_devices(int count) {
+  if (count > kMaxDevices)
+    return 0;
+  numDevices = count;
+  return 1;
+}
 
 /// Allocates memory of a GPU or of the host; returns null if no addresses are
 /// left.

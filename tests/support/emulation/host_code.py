@@ -45,7 +45,7 @@ def load_library(path: Path) -> Any:
     library = ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
     pointer, number, small = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int
     for name, result, arguments in (
-        ("simt_set_devices", None, [small]),
+        ("simt_set_devices", small, [small]),
         ("simt_allocate", pointer, [number, small, small]),
         ("simt_reserve", pointer, [number]),
         ("simt_release", None, [pointer]),

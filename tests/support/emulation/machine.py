@@ -195,6 +195,8 @@ class EmulatedCuda(FakeCuda):
         launches: int | None = None,
     ) -> None:
         super().__init__(sms=sms, capability=_CAPABILITIES.get(arch, (0, 0)), devices=devices)
+        if not library.simt_set_devices(devices):
+            raise ValueError(f"the emulator has fewer than {devices} GPUs")
         self._library = library
         self._sites = sites
         self._behaviour = behaviour

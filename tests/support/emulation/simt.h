@@ -19,7 +19,7 @@ constexpr int kMaxWarpSize = 64;
 constexpr int kWarpgroupSize = 128;
 /// Limit on the CTAs of all GPUs together.
 constexpr int kMaxCtas = 64;
-constexpr int kMaxDevices = 4;
+constexpr int kMaxDevices = 8;
 constexpr int kMaxThreads = 1024;
 
 /// The operands and results of an instruction in consecutive slots. A narrower
