@@ -174,7 +174,7 @@ INSTRUCTION(ptx_atom_cas) {
 /// Scopes have the values of Scope.
 INSTRUCTION(ptx_fence) {
   Access access(args);
-  if (!isDropped())
+  if (access.order != Access::Relaxed && !isDropped())
     fence(access.scope);
 }
 
