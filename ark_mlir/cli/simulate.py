@@ -21,6 +21,7 @@ from .common import (
 
 if TYPE_CHECKING:
     from ..bundle import Bundle
+    from ..simulation import Topology
 
 
 def add(commands: Commands) -> None:
@@ -33,7 +34,10 @@ def add(commands: Commands) -> None:
         run,
     )
     parser.add_argument(
-        "source", metavar="BUNDLE|FILE", help="bundle, or .mlir file or model folder to compile"
+        "source",
+        metavar="BUNDLE|FILE",
+        nargs="?",
+        help="bundle, or .mlir file or model folder to compile",
     )
     parser.add_argument(
         "--topology",
@@ -56,6 +60,11 @@ def add(commands: Commands) -> None:
         type=float,
         help="measured time, with which the prediction is compared",
     )
+    parser.add_argument(
+        "--validate",
+        action="store_true",
+        help="compare predictions with the measured times in the topology; takes no BUNDLE",
+    )
     parser.add_argument("-o", "--output", metavar="OUT.html", help="write the timeline as a page")
     parser.add_argument("--program", metavar="NAME", help="the program, if a model has several")
     add_compile_options(parser)
@@ -68,6 +77,10 @@ def run(options: argparse.Namespace) -> int:
     from ..tuning import Costs
 
     topology = Topology.read(options.topology)
+    if options.validate:
+        return print_validation(topology, options)
+    if options.source is None:
+        raise InvalidUsageError("ark simulate needs a bundle or file, or --validate")
     costs = None if options.costs is None else Costs.read(options.costs)
     if options.world is not None and options.world > topology.gpus:
         raise InvalidUsageError(
@@ -91,6 +104,19 @@ def run(options: argparse.Namespace) -> int:
             links=prediction.links,
         )
         print(options.output)
+    return 0
+
+
+def print_validation(topology: Topology, options: argparse.Namespace) -> int:
+    """Compares predictions with the measured times of a topology."""
+    from ..simulation import validate
+
+    if options.source is not None:
+        raise InvalidUsageError("--validate takes no bundle or file: it compiles the programs")
+    if not topology.measured:
+        raise InvalidUsageError(f"topology {topology.name!r} has no measured times")
+    import_compiler()
+    validate(topology, report=print)
     return 0
 
 

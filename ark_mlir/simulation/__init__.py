@@ -8,6 +8,18 @@ True
 from .bubble import bubble
 from .report import LinkUse, Prediction, Step
 from .simulate import simulate
-from .topology import Topology, topologies
+from .topology import Measurement, Topology, topologies
+from .validation import Comparison, validate
 
-__all__ = ["LinkUse", "Prediction", "Step", "Topology", "bubble", "simulate", "topologies"]
+__all__ = [
+    "Comparison",
+    "LinkUse",
+    "Measurement",
+    "Prediction",
+    "Step",
+    "Topology",
+    "bubble",
+    "simulate",
+    "topologies",
+    "validate",
+]

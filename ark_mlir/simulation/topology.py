@@ -23,6 +23,8 @@ SUFFIX = ".json"
 OWNERS = ("source-gpu", "target-gpu", "source-host", "target-host", "pair", "rail", "world")
 # The relations of two GPUs, from the nearest to the farthest.
 RELATIONS = ("host", "rail", "world")
+# The exchanges of measurements.
+EXCHANGES = ("all_reduce",)
 _MAX_GPUS = 1 << 16
 _FOLDER = Path(__file__).parent / "topologies"
 
@@ -79,6 +81,27 @@ class Route:
 
 
 @dataclass(frozen=True)
+class Measurement:
+    """A measured time on the machine of a topology.
+
+    Attributes:
+        exchange: one of EXCHANGES.
+        ranks: the number of ranks.
+        bytes: the size of the tensor of bf16 on each rank.
+        us: the time that each further exchange adds to a chain of exchanges, in µs.
+
+    Example:
+        >>> Topology.read("h200").measured[0]
+        Measurement(exchange='all_reduce', ranks=2, bytes=2048, us=1.0)
+    """
+
+    exchange: str
+    ranks: int
+    bytes: int
+    us: float
+
+
+@dataclass(frozen=True)
 class Topology:
     """The GPUs of a world and the links between them; rank r is GPU r, host by host.
 
@@ -89,6 +112,7 @@ class Topology:
         links: kinds of links by name.
         paths: paths by relation: ``host`` for GPUs of one host, ``rail`` for GPUs with the same
             number on two hosts, ``world`` for all others.
+        measured: measured times, with which `ark simulate --validate` compares predictions.
 
     Example:
         >>> Topology.read("h200").gpus
@@ -101,6 +125,7 @@ class Topology:
     gpu: Gpu
     links: Mapping[str, Link]
     paths: Mapping[str, Route]
+    measured: tuple[Measurement, ...] = ()
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Topology:
@@ -199,7 +224,8 @@ def _contents(name: str, shipped: list[str]) -> bytes:
 
 
 def _parse(root: Node, name: str) -> Topology:
-    root.keys(frozenset({"format", "hosts", "gpus_per_host", "gpu", "links", "paths"}))
+    required = {"format", "hosts", "gpus_per_host", "gpu", "links", "paths"}
+    root.keys(frozenset(required), frozenset({"measured"}))
     root["format"].integer(FORMAT, FORMAT)
     hosts, each = (root[key].integer(1, _MAX_GPUS) for key in ("hosts", "gpus_per_host"))
     if hosts * each > _MAX_GPUS:
@@ -217,6 +243,22 @@ def _parse(root: Node, name: str) -> Topology:
         Gpu(*(float(gpu[key].number(0)) for key in ("handoff_ns", "barrier_ns", "packet_ns"))),
         links,
         paths,
+        root["measured"].each(lambda node: _measurement(node, hosts * each))
+        if "measured" in root
+        else (),
+    )
+
+
+def _measurement(node: Node, gpus: int) -> Measurement:
+    node.keys(frozenset({"exchange", "ranks", "bytes", "us"}))
+    size = node["bytes"].integer(2)
+    if size % 2:
+        raise node["bytes"].error(f"{size} is odd, and an element of bf16 has two bytes")
+    return Measurement(
+        node["exchange"].word(EXCHANGES),
+        node["ranks"].integer(2, gpus),
+        size,
+        _positive(node["us"], "a time"),
     )
 
 
@@ -246,7 +288,11 @@ def _route(node: Node, links: Mapping[str, Link]) -> Route:
 
 
 def _rate(node: Node) -> float:
-    rate = float(node.number(0))
-    if rate <= 0:
-        raise node.error("a rate must be above 0")
-    return rate
+    return _positive(node, "a rate")
+
+
+def _positive(node: Node, name: str) -> float:
+    number = float(node.number(0))
+    if number <= 0:
+        raise node.error(f"{name} must be above 0")
+    return number

@@ -370,35 +370,6 @@ def test_env_shows_the_cache(ark: Ark, tmp_path: Path, monkeypatch: pytest.Monke
     assert "ARK_CACHE_SIZE" in shown()["path"]
 
 
-def test_simulate_a_bundle(ark: Ark, tmp_path: Path) -> None:
-    write_bundle(tmp_path / "a.arkbin", *add_program().parts())
-    result = ark("simulate", "a.arkbin", "--topology", "h200", "--measured", "10", "-o", "a.html")
-    assert result.status == 0, result.err
-    assert result.out.startswith("toy: 1 ranks on h200\n")
-    assert "error of the prediction" in result.out
-    assert result.out.endswith("a.html\n")
-    assert '["simulated",' in (tmp_path / "a.html").read_text()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--topology", "h200", "--world", "2"), "program 'toy' has 1 ranks, not 2"),
-        (("--topology", "h200", "--world", "9"), "--world 9: topology 'h200' has only 8 GPUs"),
-        (("--topology", "none.json"), "none.json: cannot be read: No such file"),
-        (("--topology", "h200", "--measured", "-1"), "measured_ns must be a positive number"),
-        (("--topology", "h200", "--costs", "none.json"), "none.json: cannot be read"),
-    ],
-)
-def test_errors_of_simulate_name_the_problem(
-    ark: Ark, tmp_path: Path, arguments: tuple[str, ...], message: str
-) -> None:
-    write_bundle(tmp_path / "a.arkbin", *add_program().parts())
-    result = ark("simulate", "a.arkbin", *arguments)
-    assert (result.status, result.out) == (1, "")
-    assert message in result.err
-
-
 @pytest.mark.parametrize("port", ["0", "65536", "x", "-1"])
 def test_serve_refuses_ports(ark: Ark, port: str) -> None:
     result = ark("serve", "model", f"--port={port}")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ark_mlir.errors import InvalidUsageError
-from ark_mlir.simulation import Topology, topologies
+from ark_mlir.simulation import Measurement, Topology, topologies
 
 
 def content() -> dict[str, Any]:
@@ -74,6 +74,17 @@ def changed(change: Any) -> dict[str, Any]:
     return result
 
 
+def with_measured(**values: Any) -> dict[str, Any]:
+    measured = {"exchange": "all_reduce", "ranks": 2, "bytes": 2048, "us": 1.5, **values}
+    return {**content(), "measured": [measured]}
+
+
+def test_measured_times_are_read(tmp_path: Path) -> None:
+    (measured,) = Topology.read(write(tmp_path, with_measured())).measured
+    assert measured == Measurement("all_reduce", 2, 2048, 1.5)
+    assert Topology.read(write(tmp_path, content())).measured == ()
+
+
 @pytest.mark.parametrize(
     ("value", "message"),
     [
@@ -96,6 +107,11 @@ def changed(change: Any) -> dict[str, Any]:
         ),
         (changed(lambda t: t["paths"]["host"].update(links=[])), "a path needs a link"),
         (changed(lambda t: t["paths"].update(rack=t["paths"]["host"])), "'rack' is not one of"),
+        (with_measured(exchange="copy"), r"measured\[0\].exchange: 'copy' is not one of"),
+        (with_measured(ranks=9), r"measured\[0\].ranks: 9 is not in"),
+        (with_measured(bytes=3), r"measured\[0\].bytes: 3 is odd"),
+        (with_measured(us=0), r"measured\[0\].us: a time must be above 0"),
+        (with_measured(gbps=1), r"measured\[0\]: unknown key 'gbps'"),
     ],
 )
 def test_malformed_files_are_named(value: Any, message: str, tmp_path: Path) -> None:

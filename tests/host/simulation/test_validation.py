@@ -1,0 +1,49 @@
+"""Predictions beside the times that were measured on the machine of a topology."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ark_mlir.errors import InvalidUsageError
+from ark_mlir.simulation import Comparison, Measurement, Topology, validate
+
+
+def measurement(ranks: int, size: int, us: float) -> Measurement:
+    return Measurement("all_reduce", ranks, size, us)
+
+
+def test_small_exchanges_of_h200_are_within_bounds() -> None:
+    """The pages of the docs quote these errors."""
+    h200 = Topology.read("h200")
+    small = replace(h200, measured=tuple(m for m in h200.measured if m.bytes <= 1 << 14))
+    reported: list[Comparison] = []
+    comparisons = validate(small, reported.append)
+    assert reported == comparisons
+    assert [(c.measurement.ranks, c.measurement.bytes) for c in comparisons] == [
+        (2, 1 << 11), (2, 1 << 14), (4, 1 << 11), (4, 1 << 14),
+    ]  # fmt: skip
+    assert all(abs(comparison.error) <= 0.2 for comparison in comparisons)
+
+
+def test_a_slower_link_shows_in_the_error() -> None:
+    h200 = replace(Topology.read("h200"), measured=(measurement(2, 1 << 20, 5.7),))
+    links = {name: replace(link, gbps=link.gbps / 4) for name, link in h200.links.items()}
+    (good,), (slow,) = validate(h200), validate(replace(h200, links=links))
+    assert abs(good.error) < 0.1
+    assert slow.simulated_us > 2 * good.simulated_us
+
+
+def test_a_comparison_as_text() -> None:
+    comparison = Comparison(measurement(4, 16 << 20, 141.4), 74.67)
+    assert str(comparison) == (
+        "all_reduce of 16,777,216 bytes, 4 ranks: measured 141.4 µs, simulated 74.67 µs, "
+        "error -47 %"
+    )
+
+
+def test_a_topology_without_measurements() -> None:
+    assert validate("h200x8") == []
+    with pytest.raises(InvalidUsageError, match="cannot be read"):
+        validate("none.json")
