@@ -1,4 +1,4 @@
-"""A model of runs on a GPU for each of two ranks: begin, last barrier, stop, abort and reset.
+"""A model of runs on a GPU for each rank: begin, last barrier, stop, abort and reset.
 
 The model follows `ark_mlir/runtime/cuda/world.py` for the host, `linked_semaphore.py` for the two
 levels of a barrier, and `GpuKernel.mlir`, `GpuSemaphores.mlir` and `CudaPeerRanks.mlir` for the
@@ -12,10 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from enum import Enum, auto
 from typing import NamedTuple
-
-# The lanes of each GPU. Lane 0 of a GPU speaks for it in a barrier.
-LANES = (2, 1)
-GPUS = range(len(LANES))
 
 
 class Mistake(Enum):
@@ -64,7 +60,7 @@ class Gpu(NamedTuple):
     stop: int = 0
     abort: bool = False
     epoch: int = 0
-    begun: tuple[int, ...] = (0,) * len(LANES)
+    begun: tuple[int, ...] = ()
     run: int = 0
 
     @property
@@ -107,6 +103,7 @@ class Launches:
         fails: the run that may fail; 0 for none.
         gives_up: True if the host may give up the run that may fail.
         mistake: a mistake, if any.
+        lanes: the number of lanes of each GPU. Lane 0 of a GPU speaks for it in a barrier.
     """
 
     def __init__(
@@ -117,12 +114,15 @@ class Launches:
         fails: int = 0,
         gives_up: bool = True,
         mistake: Mistake | None = None,
+        lanes: tuple[int, ...] = (2, 1),
     ) -> None:
         self.runs, self.iterations = runs, iterations
         self.stops = stops or {}
         self.fails, self.gives_up = fails, gives_up
         self.mistake = mistake
-        self.initial = State(tuple(Gpu((Lane(),) * count) for count in LANES))
+        self.lanes, self.gpus = lanes, range(len(lanes))
+        nobody = (0,) * len(lanes)
+        self.initial = State(tuple(Gpu((Lane(),) * count, begun=nobody) for count in lanes))
 
     def is_end(self, state: State) -> bool:
         """Returns True after the last run."""
@@ -136,7 +136,7 @@ class Launches:
         """Yields each possible step and the state after it."""
         for after in self._host(state):
             yield f"host: {state.host}", after
-        for gpu in GPUS:
+        for gpu in self.gpus:
             for number, lane in enumerate(state.gpus[gpu].lanes):
                 for after in self._lane(state, gpu, number, lane):
                     yield f"GPU {gpu} lane {number}: {lane.step} {lane.iteration}", after
@@ -171,10 +171,15 @@ class Launches:
         return "await 0" if state.dirty else "launch 0"
 
     def _next(self, state: State, step: str, gpu: int, then: str) -> State:
-        return state._replace(host=f"{step} {gpu + 1}" if gpu + 1 in GPUS else then)
+        return state._replace(host=f"{step} {gpu + 1}" if gpu + 1 in self.gpus else then)
 
     def _clear(self, state: State, gpu: int) -> State:
-        words: dict[str, object] = {"first": 0, "second": 0, "stop": 0, "begun": (0,) * len(GPUS)}
+        words: dict[str, object] = {
+            "first": 0,
+            "second": 0,
+            "stop": 0,
+            "begun": (0,) * len(self.gpus),
+        }
         if self.mistake == Mistake.KEEP_COUNTERS:
             del words["first"], words["second"]
         if self.mistake == Mistake.KEEP_STOP_WORD:
@@ -185,10 +190,10 @@ class Launches:
         return state if self.mistake == Mistake.KEEP_EPOCH else state._replace(epoch=0)
 
     def _launch(self, state: State, gpu: int) -> State:
-        lanes = (Lane("greet 0", 1), *(Lane("begin", 1),) * (LANES[gpu] - 1))
+        lanes = (Lane("greet 0", 1), *(Lane("begin", 1),) * (self.lanes[gpu] - 1))
         was_dirty = state.dirty
         state = state.with_gpu(gpu, lanes=lanes, abort=False, epoch=state.epoch, run=state.run)
-        last = gpu + 1 not in GPUS
+        last = gpu + 1 not in self.gpus
         if self.mistake == Mistake.CLEAR_BEFORE_OWN_LAUNCH and was_dirty and not last:
             return state._replace(host=f"clear {gpu + 1}")
         state = state._replace(dirty=state.dirty and not last)
@@ -197,7 +202,7 @@ class Launches:
     def _collect(self, state: State, gpu: int) -> State:
         lanes = [lane for each in state.gpus[: gpu + 1] for lane in each.lanes]
         failed = any(lane.step == "failed" for lane in lanes)
-        if gpu + 1 in GPUS:
+        if gpu + 1 in self.gpus:
             if failed and self.mistake != Mistake.ABORT_OWN_GPU:
                 state = state.with_gpu(gpu + 1, abort=True)
             return state._replace(host=f"wait {gpu + 1}", dirty=failed)
@@ -212,7 +217,7 @@ class Launches:
         return state._replace(epoch=state.epoch + done)
 
     def _give_up(self, state: State) -> State:
-        for gpu in GPUS:
+        for gpu in self.gpus:
             state = state.with_gpu(gpu, abort=True)
         return state._replace(host="begin", run=state.run + 1, dirty=True)
 
@@ -226,7 +231,7 @@ class Launches:
             other = int(which)
             begun = list(state.gpus[other].begun)
             begun[gpu] = 1 if self.mistake == Mistake.BEGIN_BY_FLAG else count
-            then = f"greet {other + 1}" if other + 1 in GPUS else "begin"
+            then = f"greet {other + 1}" if other + 1 in self.gpus else "begin"
             yield state.with_gpu(other, begun=tuple(begun)).with_lane(gpu, number, then)
         elif step == "begin":
             yield from self._begin(state, gpu, number)
@@ -238,7 +243,7 @@ class Launches:
             if other == gpu or self.mistake != Mistake.STOP_OWN_GPU:
                 after = state.with_gpu(other, stop=count)
             late = self.mistake == Mistake.STOP_AFTER_BARRIER
-            then = f"stop {other + 1}" if other + 1 in GPUS else "look" if late else "arrive"
+            then = f"stop {other + 1}" if other + 1 in self.gpus else "look" if late else "arrive"
             yield after.with_lane(gpu, number, then)
         elif step == "arrive":
             waits = self.mistake != Mistake.NO_FIRST_LEVEL
@@ -246,15 +251,15 @@ class Launches:
             yield state.with_gpu(gpu, first=own.first + 1).with_lane(gpu, number, then)
         elif step == "gather":
             then = "tell 0" if number == 0 else "meet"
-            yield from self._wait(state, gpu, number, own.first >= count * LANES[gpu], then)
+            yield from self._wait(state, gpu, number, own.first >= count * self.lanes[gpu], then)
         elif step == "tell":
             other = int(which)
-            then = f"tell {other + 1}" if other + 1 in GPUS else "meet"
+            then = f"tell {other + 1}" if other + 1 in self.gpus else "meet"
             if other != gpu:
                 state = state.with_gpu(other, second=state.gpus[other].second + 1)
             yield state.with_lane(gpu, number, then)
         elif step == "meet":
-            needed = 0 if self.mistake == Mistake.NO_SECOND_LEVEL else count * (len(GPUS) - 1)
+            needed = 0 if self.mistake == Mistake.NO_SECOND_LEVEL else count * (len(self.gpus) - 1)
             met = own.second >= needed
             late = self.mistake == Mistake.STOP_AFTER_BARRIER and self._stops(
                 state, gpu, number, lane
@@ -269,7 +274,7 @@ class Launches:
         all_begun = all(word >= needed for word in own.begun)
         if all_begun or self.mistake == Mistake.BEGIN_ALONE:
             after = state.with_lane(gpu, number, "work")
-            late = [other for other in GPUS if state.gpus[other].run != own.run]
+            late = [other for other in self.gpus if state.gpus[other].run != own.run]
             if late:
                 after = after._replace(problem=f"GPU {gpu} begins before GPU {late[0]}")
             yield after
@@ -311,11 +316,11 @@ class Launches:
         string.
         """
         iteration = state.gpus[gpu].lanes[number].iteration
-        before = ("off", "greet 0", "greet 1", "begin", "work", "stop 0", "stop 1", "arrive")
-        for other in GPUS:
+        before = ("off", "greet", "begin", "work", "stop", "arrive")
+        for other in self.gpus:
             for lane_number, lane in enumerate(state.gpus[other].lanes):
                 if lane.iteration < iteration or (
-                    lane.iteration == iteration and lane.step in before
+                    lane.iteration == iteration and lane.step.partition(" ")[0] in before
                 ):
                     return f"GPU {gpu} passes a barrier without lane {lane_number} of GPU {other}"
         return ""

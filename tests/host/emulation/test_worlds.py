@@ -21,6 +21,7 @@ from emulation.worlds import (
     all_collectives,
     counting,
     forwarding,
+    in_place,
     looking_up,
     multiplying,
     pipelined,
@@ -96,6 +97,13 @@ def test_every_collective_of_many_gpus(size: int, dtype: DType, make: Make) -> N
 def test_more_gpus_than_the_emulator_has(make: Make) -> None:
     with pytest.raises(ValueError, match="fewer than 9 GPUs"):
         make(counting(9, 0), 9)
+
+
+@pytest.mark.parametrize("shape", [(6, 32), (36, 1031)], ids=["packets", "counters"])
+def test_collectives_that_overwrite_their_operand(shape: tuple[int, int], make: Make) -> None:
+    world = make(in_place(3, shape), 3, iterations=3)
+    for seed in SEEDS[:2]:
+        world.run(seed)
 
 
 @pytest.mark.parametrize("collectives", ["one-shot", "ring"])

@@ -154,3 +154,21 @@ def test_equal_programs_give_equal_bundles(tmp_path: Path) -> None:
     for name in ("a", "b"):
         ark.compile(layer(), target="cuda:sm_90a").save(tmp_path / name)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_one_rank_has_the_kernel_of_a_program_without_ranks() -> None:
+    """Support for several ranks costs a program of one rank nothing."""
+
+    def build(**ranks: int) -> ark.Program:
+        with ark.Program("p", **ranks) as program:
+            x = ark.input("x", (4, 256), ark.bf16)
+            w = ark.parameter("w", (256, 256), ark.bf16)
+            y = ark.rmsnorm(x @ w, ark.parameter("g", (256,), ark.bf16)) @ w
+            ark.output("y", ark.all_reduce(y) if ranks else y)
+        return program
+
+    options = {"target": "cuda:sm_90a", "cache": False, "line_info": False}
+    plain = ark.compile(build(), **options).bundle.sections
+    ranked = ark.compile([build(rank=0, world_size=1)], **options).bundle.sections
+    assert plain.keys() == ranked.keys()
+    assert {name for name in plain if bytes(plain[name]) != bytes(ranked[name])} == set()

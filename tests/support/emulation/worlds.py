@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -63,6 +63,41 @@ def forwarding(size: int) -> Programs:
             if rank:
                 received = ark.update(state, ark.add(ark.mul(state, factor), received), (0, 0))
             ark.output("y", ark.identity(received))
+        programs.append(program)
+    return programs
+
+
+def in_place(size: int, shape: tuple[int, int]) -> Programs:
+    """Returns programs in which each collective reads a state, and its result overwrites the state.
+
+    The rows of `shape` are a multiple of `size`.
+    """
+
+    def rows_of(rank: int) -> slice:
+        return slice(rank * shape[0] // size, (rank + 1) * shape[0] // size)
+
+    def pass_on(x: ark.Tensor, rank: int) -> ark.Tensor:
+        sent = ark.send(x, (rank + 1) % size)
+        return ark.identity(ark.recv(shape, ark.int32, (rank - 1) % size), deps=[sent])
+
+    collectives: dict[str, Callable[[ark.Tensor, int], ark.Tensor]] = {
+        "sum": lambda x, rank: ark.all_reduce(x),
+        "max": lambda x, rank: ark.all_reduce(x, "max"),
+        "gather": lambda x, rank: ark.all_gather(x[rows_of(rank)], 0),
+        "scatter": lambda x, rank: ark.concat([ark.reduce_scatter(x, 0)] * size, 0),
+        "swap": lambda x, rank: ark.all_to_all(x, 0),
+        "broadcast": lambda x, rank: ark.broadcast(x, size - 1),
+        "send": pass_on,
+    }
+    programs: Programs = []
+    for rank in range(size):
+        with ark.Program("in_place", rank=rank, world_size=size) as program:
+            x = ark.input("x", shape, ark.int32)
+            for name, collective in collectives.items():
+                state = ark.state(name, shape, ark.int32)
+                new = ark.update(state, ark.add(state, x), (0, 0))
+                new = ark.update(state, collective(new, rank), (0, 0))
+                ark.output(f"{name}_y", ark.identity(new))
         programs.append(program)
     return programs
 

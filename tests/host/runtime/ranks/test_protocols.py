@@ -35,6 +35,11 @@ def test_launches_on_two_gpus(case: str) -> None:
     assert visit(Launches(**LAUNCHES[case])) > 500
 
 
+@pytest.mark.parametrize("case", LAUNCHES)
+def test_launches_on_three_gpus(case: str) -> None:
+    assert visit(Launches(**LAUNCHES[case], lanes=(1, 1, 1))) > 500
+
+
 @pytest.mark.parametrize("mistake", list(launch_protocol.Mistake), ids=lambda m: m.name.lower())
 def test_a_mistake_in_launches_is_found(mistake: launch_protocol.Mistake) -> None:
     problems: list[str] = []
