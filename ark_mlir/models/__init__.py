@@ -17,8 +17,6 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypedDict, overload
 
-from typing_extensions import Unpack
-
 from ..errors import InvalidUsageError, UnsupportedError, shorten
 from .compiled import load_compiled
 from .config import read_config
@@ -30,6 +28,8 @@ from .requests import Choice
 from .weights import read_weights
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from ..typing import DTypeLike, Path, Pooling
     from . import decoder as decoder
     from . import encoder as encoder

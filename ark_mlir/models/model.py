@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from typing_extensions import Self, Unpack
 
 from ..errors import InvalidUsageError
 from .weights import Arrays
 
 if TYPE_CHECKING:
+    from typing_extensions import Self, Unpack
+
     from ..compiler import CompileKeywords, CompileOptions
     from ..frontend import Program
     from ..runtime import Executable
