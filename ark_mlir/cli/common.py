@@ -164,7 +164,10 @@ def compile_programs(path: str, options: argparse.Namespace) -> dict[str, Execut
 
 
 def load_programs(path: str, options: argparse.Namespace) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Returns the programs for `compile_programs`, by name, and the settings for the compiler."""
+    """Returns the programs for `compile_programs`, by name, and the settings for the compiler.
+
+    If several ranks share a model, the value of a name is the list of the programs of the ranks.
+    """
     source = Path(path)
     if not source.exists():
         raise InvalidUsageError("no such file or folder", location=path)
@@ -180,7 +183,7 @@ def load_programs(path: str, options: argparse.Namespace) -> tuple[dict[str, Any
     if not source.is_dir():
         return {source.stem: source}, settings
     model, chosen = load_model(path, settings)
-    return dict(model.programs), chosen
+    return {**model.programs, **model.ranks}, chosen
 
 
 # Messages for files that the compiler cannot read, by file extension.

@@ -79,7 +79,7 @@ class Model:
     def _compile(self, name: str, chosen: Mapping[str, Any]) -> Executable:
         """Compiles one program, for all ranks of this process."""
         from ..compiler import compile as compile_program
-        from .sharding import Replicas
+        from .replicas import Replicas
 
         programs = self.ranks.get(name, [self.programs[name]])
         if len(programs) > 1:
@@ -88,7 +88,8 @@ class Model:
 
     def _bind(self, name: str) -> None:
         """Binds the parameters of a program that was compiled."""
-        from .sharding import Replicas, Shard
+        from .replicas import Replicas
+        from .sharding import Shard
 
         executable = self.executables[name]
         parts: list[Arrays] = [

@@ -123,3 +123,36 @@ assert main(["generate", {folder!r}, "--prompt-ids", "3"]) == 1
     printed = run_bare(code=script)
     assert "the compiler is not installed here" in printed
     assert "internal error" not in printed
+
+
+RANKS = ("--set", "max_length=24", "--set", "tensor_parallel=2", "--target", "cpu:2")
+
+
+@pytest.mark.parametrize("kind", ["llama", "mixtral"])
+def test_bundles_of_two_ranks(tiny: Any, tmp_path: Path, kind: str) -> None:
+    folder = tiny.write_model(tmp_path / "model", kind)
+    out = tmp_path / "m.arkbin"
+    assert main(["compile", str(folder), "-o", str(out), *RANKS]) == 0
+    manifest = read_bundle(tmp_path / "m.decode.arkbin").manifest
+    assert manifest.ranks == 2
+    whole = ark.models.load(folder, max_length=24)
+    name = "model.layers.0.self_attn.q_proj.weight"
+    shape = whole.programs["decode"].parameters[name].shape
+    shapes = {b.name: b.shape for b in manifest.parameters}
+    assert shapes[f"rank1/{name}"] == (shape[0] // 2, shape[1])
+    printed = run_bare(
+        "generate", folder, "--bundle", out, "--prompt-ids", "3,10,17,24", "--max-new-tokens", "4"
+    )
+    expected = whole.compile("cpu:2").generate([3, 10, 17, 24], 4)
+    assert [int(word) for word in printed.split(",")] == list(expected)
+
+
+def test_schedules_of_two_ranks(tiny: Any, tmp_path: Path) -> None:
+    """Without the ranks, these commands showed the program of one device."""
+    folder = str(tiny.write_model(tmp_path / "model", "llama"))
+    text, page = tmp_path / "s.mlir", tmp_path / "s.html"
+    for command, out in (("schedule", text), ("show", page)):
+        assert main([command, folder, "-o", str(out), "--program", "decode", *RANKS]) == 0
+    assert "rank1/" in text.read_text()
+    assert "rank 1" in page.read_text()
+    assert main(["check", str(text)]) == 0
