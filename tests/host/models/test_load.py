@@ -11,6 +11,9 @@ import numpy as np
 import pytest
 
 import ark_mlir as ark
+from ark_mlir.models.encoder_config import ENCODERS
+from ark_mlir.models.families import FAMILIES, WITH_IMAGES
+from ark_mlir.models.similar_types import SIMILAR
 
 
 def check(folder: Path, message: str, **options: Any) -> ark.ArkError:
@@ -50,13 +53,40 @@ def test_an_invalid_config(tmp_path: Path, content: bytes, message: str) -> None
     assert error.location == str(tmp_path / "config.json")
 
 
-def test_an_unknown_model_type(tmp_path: Path) -> None:
-    (tmp_path / "config.json").write_text('{"model_type": "gpt9"}')
-    error = check(tmp_path, "unknown model type 'gpt9' (the closest known type is gpt2); known")
-    assert str(error).endswith('other models run by torch.compile(model, backend="ark")')
+@pytest.mark.parametrize(
+    ("kind", "similar"),
+    [
+        ("falcon", "phi"),
+        ("internlm2", "llama"),
+        ("codegen", "phi"),
+        ("bloom", "gpt2"),
+        ("phi4", "phi3"),
+        ("dbrx", "mixtral"),
+        ("deberta-v2", "bert"),
+        ("Llama", "llama"),
+        ("t5", None),
+        ("whisper", None),
+        ("mamba", None),
+        ("gpt9", None),
+    ],
+)
+def test_an_unknown_model_type(tmp_path: Path, kind: str, similar: str | None) -> None:
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": kind}))
+    reason = (
+        f"the most similar type that ark loads is {similar}; "
+        if similar
+        else "docs/support.md lists the types that ark loads; "
+    )
+    error = check(tmp_path, f"unknown model type {kind!r}: {reason}")
+    assert str(error).endswith('torch.compile(model, backend="ark") compiles other models')
     assert isinstance(error, ark.UnsupportedError)
-    (tmp_path / "config.json").write_text('{"model_type": "zork"}')
-    check(tmp_path, "unknown model type 'zork'; known are bert, ")
+
+
+def test_similar_types_are_known() -> None:
+    """The types of the table are unknown, and each has a type that ark loads."""
+    known = {*FAMILIES, *WITH_IMAGES, *ENCODERS}
+    assert set(SIMILAR.values()) <= known
+    assert not known & set(SIMILAR)
 
 
 @pytest.mark.parametrize(
