@@ -135,7 +135,11 @@ if not TYPE_CHECKING:  # with __getattr__, a type checker would accept every mis
         elif name in _SUBPACKAGES:
             value = _import("." + name)
         else:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            from .spellings import TORCH_FUNCTIONS
+
+            op = TORCH_FUNCTIONS.get(name)
+            hint = f"; use ark.{op}" if op else ""
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
         globals()[name] = value
         return value
 

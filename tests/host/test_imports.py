@@ -26,6 +26,7 @@ BASE = {
     "permissions",
     "pins",
     "progress",
+    "spellings",
     "tools",
     "typing",
     "units",

@@ -102,6 +102,8 @@ def test_chats(address: str) -> None:
         ({"prompt": "a", "temperature": 3}, 400, "temperature must be from 0 to 2"),
         ({"prompt": "a", "top_p": 0}, 400, "top_p must be above 0"),
         ({"prompt": "a", "stop": 3}, 400, "stop must be a text or a list of texts"),
+        ({"prompt": "a", "stop": ""}, 400, "stop has an empty text"),
+        ({"prompt": "a", "stop": ["x", ""]}, 400, "stop has an empty text"),
         ({"prompt": "a", "stream": "yes"}, 400, "stream must be true or false"),
         ({"prompt": "a", "n": 2}, 400, "n 2 is not supported"),
         ({"prompt": "a", "colour": "red"}, 400, "unknown key 'colour'"),

@@ -31,6 +31,14 @@ def test_a_missing_folder(tmp_path: Path) -> None:
     check(tmp_path / "file", "is not a folder")
 
 
+def test_weights_that_are_not_safetensors(tiny: Any, tmp_path: Path) -> None:
+    folder = tiny.write_model(tmp_path / "m", "llama")
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+    check(folder, "has no *.safetensors file, and ark does not read pytorch_model.bin")
+    (folder / "pytorch_model.bin").unlink()
+    assert str(check(folder, "")).endswith("has no *.safetensors file")
+
+
 def test_no_config(tmp_path: Path) -> None:
     check(tmp_path, "the model folder has no config.json")
 
@@ -204,7 +212,8 @@ def test_entries_that_do_not_matter(tiny: Any, tmp_path: Path) -> None:
     tiny.write_model(tmp_path, "qwen3", config={"mystery": 3, "riddle": 4})
     for ignore in (["mystery", "riddle"], "mystery,riddle"):
         ark.models.load(folder, max_length=8, ignore=ignore)
-    check(folder, "'riddle' may change", max_length=8, ignore="mystery")
+    error = check(folder, "'riddle' may change", max_length=8, ignore="mystery")
+    assert str(error).endswith("in ignore=, or on the command line in --set ignore=NAME")
 
 
 @pytest.mark.parametrize("kind", ["bert", "llama"])
