@@ -33,7 +33,9 @@ class Tensor:
     """A value of a program. Functions such as ``ark.input`` and every op return tensors.
 
     Supports ``+ - * / @ **``, unary ``-``, ``abs``, comparisons, ``& | ~`` as logical ops, and
-    numpy's basic indexing with static bounds. One operand may be a number, which takes the
+    numpy's basic indexing with static bounds. ``a @ b`` of integers has their dtype, so that a
+    product of two tensors of int8 wraps at 8 bits; ``ark.matmul(a, b, out_dtype=ark.int32)`` does
+    not. One operand may be a number, which takes the
     tensor's dtype, or a numpy array. The methods ``sum``, ``mean``, ``reshape`` and others are
     numpy's. Universal functions of numpy that ark has as an op, such as ``np.exp(x)`` and
     ``np.add(array, x)``, add that op. A tensor has no value while the program is under
