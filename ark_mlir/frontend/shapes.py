@@ -36,7 +36,8 @@ __all__ = [
     "refuse_torch_arguments",
 ]
 
-_P, _R = ParamSpec("_P"), TypeVar("_R")
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 _INT64_MAX = 2**63 - 1
 # More entries than a valid shape or list of extents has. The limit ends the iteration over an
 # endless iterable.

@@ -35,7 +35,7 @@ def test_an_architecture_is_one_program(name: str, tmp_path: Path) -> None:
     output = tmp_path / "table.md"
     done = subprocess.run(
         [sys.executable, SCRIPT, "--only", name, "--device", "cuda", "--output", output],
-        # Otherwise PyTorch's convolutions round their operands to TF32.
+        # Without the variable, PyTorch's convolutions round their operands to TF32.
         env={**os.environ, "NVIDIA_TF32_OVERRIDE": "0"},
         capture_output=True,
         text=True,
