@@ -106,6 +106,9 @@ _SUBPACKAGES = (
     "targets", "text", "training", "tuning", "typing",
 )  # fmt: skip
 
+# Modules that the build adds to the source.
+_COMPILED = ("_mlir_libs", "dialects", "ir", "passmanager")
+
 # Public name -> (module, name there); __all__ and __dir__ are derived from it.
 _NAMES: dict[str, tuple[str, str]] = {
     **{name: (".errors", name) for name in _ERRORS},
@@ -132,7 +135,11 @@ if not TYPE_CHECKING:  # with __getattr__, a type checker would accept every mis
         elif name in _SUBPACKAGES:
             value = _import("." + name)
         else:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            from .spellings import TORCH_FUNCTIONS
+
+            op = TORCH_FUNCTIONS.get(name)
+            hint = f"; use ark.{op}" if op else ""
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
         globals()[name] = value
         return value
 
@@ -142,15 +149,15 @@ def _import(module: str) -> object:
         return importlib.import_module(module, __name__)
     except ModuleNotFoundError as error:
         missing = error.name or ""
-        if missing == __name__ + module:
-            raise AttributeError(f"module {__name__!r} has no attribute {module[1:]!r}") from None
         # A remedy is known only if the compiled part of ark_mlir itself is missing.
-        if missing.startswith((f"{__name__}._mlir_libs", f"{__name__}.ir", f"{__name__}.dialects")):
+        if missing.startswith(tuple(f"{__name__}.{part}" for part in _COMPILED)):
             raise ImportError(
                 "the compiled part of ark_mlir is not installed: ark.load runs bundles, but "
                 "programs cannot be built or compiled; install with `pip install .`",
                 name=missing,
             ) from error
+        if missing == __name__ + module:
+            raise AttributeError(f"module {__name__!r} has no attribute {module[1:]!r}") from None
         raise
 
 

@@ -164,7 +164,10 @@ def compile_programs(path: str, options: argparse.Namespace) -> dict[str, Execut
 
 
 def load_programs(path: str, options: argparse.Namespace) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Returns the programs for `compile_programs`, by name, and the settings for the compiler."""
+    """Returns the programs for `compile_programs`, by name, and the settings for the compiler.
+
+    If several ranks share a model, the value of a name is the list of the programs of the ranks.
+    """
     source = Path(path)
     if not source.exists():
         raise InvalidUsageError("no such file or folder", location=path)
@@ -180,7 +183,7 @@ def load_programs(path: str, options: argparse.Namespace) -> tuple[dict[str, Any
     if not source.is_dir():
         return {source.stem: source}, settings
     model, chosen = load_model(path, settings)
-    return dict(model.programs), chosen
+    return {**model.programs, **model.ranks}, chosen
 
 
 # Messages for files that the compiler cannot read, by file extension.
@@ -212,7 +215,7 @@ def open_bundle(path: str) -> Bundle:
     """
     from ..bundle import read_bundle
 
-    _check_bundle_path(path)
+    check_bundle_path(path)
     return read_bundle(path)
 
 
@@ -225,11 +228,11 @@ def load_bundle(
     """
     from ..runtime import load
 
-    _check_bundle_path(path)
+    check_bundle_path(path)
     return load(path, devices=devices, concurrent=concurrent)
 
 
-def _check_bundle_path(path: str) -> None:
+def check_bundle_path(path: str) -> None:
     """Raises InvalidUsageError if the name or the kind of a file shows that it is not a bundle."""
     source = Path(path)
     if source.is_dir():
@@ -307,20 +310,34 @@ def _built(package: str) -> Any:
 def open_program(path: str, options: argparse.Namespace) -> Executable:
     """Loads a bundle, or compiles an ``.mlir`` file or the program ``--program`` of a model.
 
-    Raises InvalidUsageError if a model has several programs and ``--program`` names none of them.
+    Raises InvalidUsageError if a model has several programs and ``--program`` names none of them,
+    or if a bundle or a file has no program of this name.
     """
     from ..runtime import Executable
 
     if not Path(path).is_dir() and Path(path).suffix != ".mlir":
-        return Executable(open_bundle(path))
-    programs = compile_programs(path, options)
-    if len(programs) == 1:
-        return next(iter(programs.values()))
-    if options.program not in programs:
-        raise InvalidUsageError(
-            f"has programs {', '.join(programs)}; choose one with --program", location=path
-        )
-    return programs[options.program]
+        bundle = open_bundle(path)
+        check_program(options.program, [bundle.manifest.program], path)
+        return Executable(bundle)
+    programs, settings = load_programs(path, options)
+    if Path(path).is_dir():
+        check_program(options.program, list(programs), path)
+    name = options.program if options.program in programs else next(iter(programs))
+    executable = import_compiler().compile(programs[name], target=options.target, **settings)
+    if not Path(path).is_dir():
+        check_program(options.program, [executable.name, *programs], path)
+    return executable
+
+
+def check_program(name: str | None, known: Sequence[str], path: str) -> None:
+    """Raises InvalidUsageError if ``--program`` is not known, or necessary and not given."""
+    if name is None and Path(path).is_dir() and len(known) > 1:
+        problem = f"has programs {', '.join(known)}; choose one with --program"
+    elif name is None or name in known:
+        return
+    else:
+        problem = f"--program {name}: there is no such program; use {' or '.join(known)}"
+    raise InvalidUsageError(problem, location=path)
 
 
 def add_devices_option(parser: argparse.ArgumentParser) -> None:

@@ -89,6 +89,10 @@ def run(options: argparse.Namespace) -> int:
     prefix = files.prefix(options.prompt_name)
     tokenizer = Tokenizer(options.folder)
     rows = [tokenizer.encode(prefix + text) for text in texts]
+    if [] in rows:
+        raise InvalidUsageError(
+            f"text {rows.index([]) + 1} has no token, so that it has no vector; omit it"
+        )
     model = _load(options, settings, max(map(len, rows)), files.length)
     limit = min(model.length, files.length or model.length)
     for number, row in enumerate(rows):

@@ -116,6 +116,7 @@ def _add_choices(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--stop-text",
         metavar="TEXT",
+        type=stop_text,
         action="append",
         default=[],
         help="text before which the new text ends; may be repeated",
@@ -123,9 +124,9 @@ def _add_choices(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--temperature",
         metavar="T",
-        type=float,
+        type=temperature,
         default=0.0,
-        help="sampling temperature; 0 is greedy decoding (default: 0)",
+        help="sampling temperature from 0 to 2; 0 is greedy decoding (default: 0)",
     )
     parser.add_argument(
         "--top-k", metavar="K", type=int, help="top-k sampling: keep the K most probable tokens"
@@ -145,6 +146,24 @@ def token_ids(text: str) -> list[int]:
         return [int(part) for part in text.split(",")]
     except ValueError:
         raise argparse.ArgumentTypeError(f"expected numbers and commas, got {text!r}") from None
+
+
+def temperature(text: str) -> float:
+    """Parses a sampling temperature, for argparse."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 2:
+        raise argparse.ArgumentTypeError(f"expected a number from 0 to 2, got {text!r}")
+    return value
+
+
+def stop_text(text: str) -> str:
+    """Returns a stop string, for argparse; an empty one would end every text at its start."""
+    if not text:
+        raise argparse.ArgumentTypeError("expected a text, got an empty one")
+    return text
 
 
 def run(options: argparse.Namespace) -> int:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import errno
 import importlib
+import socket
 import sys
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
-from ..errors import UnsupportedError
+from ..errors import InvalidUsageError, UnsupportedError
 from ..progress import Progress
 from .common import (
     Commands,
@@ -80,20 +84,70 @@ def run(options: argparse.Namespace) -> int:
             "ark serve needs the packages fastapi and uvicorn, which are not installed; run `pip "
             "install 'ark-mlir[serve]'`"
         ) from None
+    # Errors are cheaper here than after compilation.
     check_model_folder(options.folder)
-    Tokenizer(options.folder)  # an error here is cheaper than after compilation
-    model = _load(options)
-    name = options.name or Path(options.folder).resolve().name
-    app = make_app(model, name, options.queue)
-    print(f"ark: {name} at http://{options.host}:{options.port}/v1", file=sys.stderr, flush=True)
-    uvicorn.run(
-        app,
-        host=options.host,
-        port=options.port,
-        log_level="warning",
-        timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
-    )
+    _check_tokenizer(options.folder)
+    Tokenizer(options.folder)
+    with _bind(options.host, options.port) as listener:
+        model = _load(options)
+        name = options.name or Path(options.folder).resolve().name
+        config = uvicorn.Config(
+            make_app(model, name, options.queue),
+            log_level="warning",
+            timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
+        )
+        with _as_usage(options.host, options.port):
+            listener.listen()
+        where = f"[{options.host}]" if ":" in options.host else options.host
+        print(f"ark: {name} at http://{where}:{options.port}/v1", file=sys.stderr, flush=True)
+        uvicorn.Server(config).run(sockets=[listener])
     return 0
+
+
+def _check_tokenizer(folder: str) -> None:
+    """Raises InvalidUsageError if the folder has no ``tokenizer.json``."""
+    if not (Path(folder) / "tokenizer.json").is_file():
+        raise InvalidUsageError(
+            "has no tokenizer.json, which the server needs: copy it from the original model, or "
+            f"write it with transformers.AutoTokenizer.from_pretrained({folder!r})"
+            f".save_pretrained({folder!r})",
+            location=folder,
+        )
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    """Returns a socket at an address; clients can connect after its method `listen`.
+
+    Raises InvalidUsageError if the port is in use, or the address is not one of this machine.
+    """
+    with _as_usage(host, port):
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listener = socket.socket(family, kind, protocol)
+        try:
+            # A server that ended leaves connections, which must not keep the next one out.
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
+        except OSError:
+            listener.close()
+            raise
+    return listener
+
+
+@contextlib.contextmanager
+def _as_usage(host: str, port: int) -> Generator[None]:
+    """Converts errors of a socket to InvalidUsageError, with the remedy."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            problem = f"port {port} of {host} is in use; choose another one with --port"
+        elif error.errno == errno.EACCES:
+            problem = f"port {port} is not permitted here; choose one above 1023 with --port"
+        else:
+            problem = f"--host {host}: {error.strerror}; choose an address of this machine"
+        raise InvalidUsageError(problem) from None
 
 
 def _load(options: argparse.Namespace) -> Any:

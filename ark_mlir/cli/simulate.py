@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..errors import InvalidUsageError
 from .common import (
@@ -13,10 +13,8 @@ from .common import (
     add_compile_options,
     count,
     import_compiler,
-    load_model,
     load_programs,
     open_bundle,
-    unique,
 )
 
 if TYPE_CHECKING:
@@ -130,7 +128,7 @@ def open_world(options: argparse.Namespace) -> Bundle:
         return open_bundle(options.source)
     if source.is_dir() and options.world is not None:
         options.settings.append(("tensor_parallel", options.world))
-    programs, settings = load_worlds(options)
+    programs, settings = load_programs(options.source, options)
     if options.program is None and len(programs) == 1:
         (options.program,) = programs
     if options.program not in programs:
@@ -141,11 +139,3 @@ def open_world(options: argparse.Namespace) -> Bundle:
     return import_compiler().compile_schedule(
         programs[options.program], target=options.target, **settings
     )
-
-
-def load_worlds(options: argparse.Namespace) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Returns the programs by name, as lists if there are several ranks, and the settings."""
-    if not Path(options.source).is_dir():
-        return load_programs(options.source, options)
-    model, settings = load_model(options.source, unique(options.settings, "--set"))
-    return {**model.programs, **model.ranks}, settings

@@ -14,6 +14,7 @@ from .common import (
     add_binding_options,
     add_command,
     add_compile_options,
+    check_bundle_path,
     count,
     import_compiler,
     load_bundle,
@@ -78,6 +79,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _record(options: argparse.Namespace) -> int:
     """Measures bundles; needs no compiler."""
+    check_bundle_path(options.source)
     if options.record is None or options.output is not None:
         raise InvalidUsageError(
             "a bundle can be measured but not tuned: use --record instead of --output, then "

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast, overload
 
-from typing_extensions import Unpack
-
 from .. import knobs
 from ..devices import split_target
 from ..errors import InvalidUsageError
@@ -17,6 +15,8 @@ from .options import CompileKeywords, CompileOptions
 from .source import load_module, load_rank_program
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from ..bundle import Bundle, Origin
     from ..runtime import Executable, World
     from ..typing import Source

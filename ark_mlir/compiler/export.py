@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
-from typing_extensions import Unpack
 
 from .. import ir
 from ..mlir.locations import describe
@@ -24,6 +23,7 @@ from .tasks import programs_of, tasks_of, vctas_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+    from typing_extensions import Unpack
 
     from ..typing import Source
 

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from typing_extensions import Unpack
-
 from ..bundle import Bundle
 from ..progress import Progress
 from ..targets import Code, Target, backend_of
@@ -17,6 +15,8 @@ from .packaging import take_kernel
 from .source import load_module
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from ..typing import Source
 
 __all__ = ["compile_schedule"]

@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal
 
-from typing_extensions import Self
-
 from .. import ir
 from ..dialects import ark as dialect
 from ..dtypes import DType, from_mlir
@@ -25,6 +23,8 @@ from .locations import to_location, user_frames
 from .shapes import as_int, as_name, invalid
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from ..bundle import Origin
     from .module import Module
     from .tensor import Tensor

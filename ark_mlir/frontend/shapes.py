@@ -10,21 +10,34 @@ tensor), before MLIR sees them. The rules of ops are in the dialect alone.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import operator
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, SupportsIndex
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, ParamSpec, SupportsIndex, TypeVar
 
 from ..dtypes import DType
 from ..dtypes import as_dtype as to_dtype
 from ..errors import InvalidUsageError
+from ..spellings import ARGUMENTS
 from .locations import user_frames
 
 if TYPE_CHECKING:
     from ..typing import DTypeLike
 
-__all__ = ["as_axis", "as_dtype", "as_int", "as_ints", "as_name", "as_shape", "invalid"]
+__all__ = [
+    "as_axis",
+    "as_dtype",
+    "as_int",
+    "as_ints",
+    "as_name",
+    "as_shape",
+    "invalid",
+    "refuse_torch_arguments",
+]
 
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 _INT64_MAX = 2**63 - 1
 # More entries than a valid shape or list of extents has. The limit ends the iteration over an
 # endless iterable.
@@ -37,6 +50,22 @@ MAX_DIMENSIONS = 32
 def invalid(message: str, op: str | None = None) -> InvalidUsageError:
     """Returns an InvalidUsageError whose location is the user's line."""
     return InvalidUsageError(message, location=str(user_frames(0)[0]), op=op)
+
+
+def refuse_torch_arguments(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Returns a function that raises InvalidUsageError for arguments with PyTorch's names, such as
+    ``dim``."""
+
+    @functools.wraps(function)
+    def call(*args: _P.args, **options: _P.kwargs) -> _R:
+        for wrong, right in ARGUMENTS.items():
+            if wrong in options:
+                raise invalid(
+                    f"there is no argument {wrong}=; use {right}=", f"ark.{function.__qualname__}"
+                )
+        return function(*args, **options)
+
+    return call
 
 
 def as_int(value: object, label: str, op: str | None = None) -> int:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 from .. import ir
 from ..dtypes import DType
 from ..errors import InvalidUsageError
+from ..spellings import NUMPY_FUNCTIONS, TORCH_FUNCTIONS
 from .program import Argument, Program, dtype_of, shape_of
-from .shapes import invalid
+from .shapes import invalid, refuse_torch_arguments
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,7 +33,9 @@ class Tensor:
     """A value of a program. Functions such as ``ark.input`` and every op return tensors.
 
     Supports ``+ - * / @ **``, unary ``-``, ``abs``, comparisons, ``& | ~`` as logical ops, and
-    numpy's basic indexing with static bounds. One operand may be a number, which takes the
+    numpy's basic indexing with static bounds. ``a @ b`` of integers has their dtype, so that a
+    product of two tensors of int8 wraps at 8 bits; ``ark.matmul(a, b, out_dtype=ark.int32)`` does
+    not. One operand may be a number, which takes the
     tensor's dtype, or a numpy array. The methods ``sum``, ``mean``, ``reshape`` and others are
     numpy's. Universal functions of numpy that ark has as an op, such as ``np.exp(x)`` and
     ``np.add(array, x)``, add that op. A tensor has no value while the program is under
@@ -332,7 +335,7 @@ class Tensor:
         self, function: Any, types: object, operands: object, options: object
     ) -> NoReturn:
         name = str(function.__name__)
-        raise invalid(_refused(f"numpy.{name}", _FUNCTIONS.get(name, name)))
+        raise invalid(_refused(f"numpy.{name}", NUMPY_FUNCTIONS.get(name, name)))
 
     # ---------------------------------------------------------------- PyTorch's functions
 
@@ -342,9 +345,10 @@ class Tensor:
     ) -> NoReturn:
         # The methods of PyTorch's operators have names such as __add__.
         name = str(function.__name__).strip("_")
-        raise invalid(_refused(f"torch.{name}", _TORCH_FUNCTIONS.get(name, name)))
+        raise invalid(_refused(f"torch.{name}", TORCH_FUNCTIONS.get(name, name)))
 
     if not TYPE_CHECKING:  # with these methods, a type checker would accept wrong programs
+        sum, mean, max, min = map(refuse_torch_arguments, (sum, mean, max, min))
 
         def __mod__(self, other: object) -> NoReturn:
             raise invalid("there is no operator %; use x - ark.floor(x / y) * y", "ark.Tensor")
@@ -385,25 +389,10 @@ _UFUNCS = {
     "subtract": "sub",
 }  # fmt: skip
 
-# Other functions of numpy, and the names of ops like them.
-_FUNCTIONS = {
-    "amax": "reduce_max", "amin": "reduce_min", "clip": "clamp", "concatenate": "concat",
-    "dot": "matmul", "expand_dims": "unsqueeze", "max": "reduce_max", "mean": "reduce_mean",
-    "min": "reduce_min", "sum": "reduce_sum", "take": "gather",
-}  # fmt: skip
-
-
-_TORCH_FUNCTIONS = {
-    **_FUNCTIONS,
-    "cat": "concat", "mm": "matmul", "bmm": "matmul", "permute": "transpose", "rsub": "sub",
-    "scaled_dot_product_attention": "attention", "layer_norm": "layernorm", "topk": "top_k",
-    "where": "where",
-}  # fmt: skip
-
 # Methods of tensors of PyTorch and of arrays of numpy, and the methods and ops like them.
 _METHODS = ("astype", "max", "mean", "min", "reshape", "sum", "transpose")
 _ATTRIBUTES = {
-    **_TORCH_FUNCTIONS,
+    **TORCH_FUNCTIONS,
     **{name: "astype" for name in ("double", "float", "half", "int", "long", "to", "type")},
     "flatten": "reshape", "ravel": "reshape", "repeat": "broadcast_to", "swapaxes": "transpose",
     "expand": "broadcast_to", "view": "reshape",

@@ -35,6 +35,13 @@ __all__ = ["make_app"]
 # Seconds between two checks for a client that has disconnected.
 _POLL_SECONDS = 0.5
 _BODY = Document("", "the body", InvalidUsageError)
+# Largest body of a request, in bytes: some million tokens.
+_MOST_BYTES = 16 << 20
+# The server closes the connection after this number of bytes.
+_MOST_DROPPED = 16 * _MOST_BYTES
+# The endpoints of each kind of model.
+_DECODER = ("/v1/completions", "/v1/chat/completions")
+_ENCODER = ("/v1/embeddings",)
 
 
 @dataclass(frozen=True)
@@ -56,7 +63,9 @@ class ApiError(Exception):
 
     def body(self) -> dict[str, Any]:
         """Returns the body of the response."""
-        return {"error": {"message": self.message, "type": self.kind, "code": self.code}}
+        return {
+            "error": {"message": self.message, "type": self.kind, "param": None, "code": self.code}
+        }
 
 
 def make_app(model: Any, name: str, queue: int = 64) -> Any:
@@ -94,7 +103,13 @@ def make_app(model: Any, name: str, queue: int = 64) -> Any:
         headers = {"Retry-After": "1"} if error.status in (429, 503) else None
         return responses.JSONResponse(error.body(), error.status, headers)
 
+    async def on_route(request: Any, error: Any) -> Any:
+        problem = server.no_route(request.method, request.url.path, error.status_code)
+        return responses.JSONResponse(problem.body(), problem.status, error.headers)
+
     app.add_exception_handler(ApiError, on_error)
+    app.add_exception_handler(404, on_route)
+    app.add_exception_handler(405, on_route)
 
     def post(path: str, answer: Any) -> None:
         async def endpoint(request: Any) -> Any:
@@ -108,20 +123,36 @@ def make_app(model: Any, name: str, queue: int = 64) -> Any:
         endpoint.__annotations__ = {"request": fastapi.Request}
         app.post(path, response_model=None)(endpoint)
 
-    if hasattr(model, "stream"):
-        post("/v1/completions", server.complete)
-        post("/v1/chat/completions", server.chat)
-    else:
-        post("/v1/embeddings", server.embed)
+    answers = {
+        "/v1/completions": server.complete,
+        "/v1/chat/completions": server.chat,
+        "/v1/embeddings": server.embed,
+    }
+    for path in server.endpoints:
+        post(path, answers[path])
     app.get("/v1/models")(server.models)
+    app.get("/v1/models/{wanted:path}")(server.describe)
     app.get("/health")(lambda: {"status": "ok"})
     return app
 
 
 async def read_body(request: Any) -> dict[str, Any]:
-    """Returns the body of a request, a JSON object; raises ApiError if it is not one."""
+    """Returns the body of a request, a JSON object; raises ApiError if it is not one, or too long.
+
+    Most clients read no response before they have sent the body: the rest of a body that is too
+    long is read, but not kept.
+    """
+    data, size = bytearray(), 0
+    async for part in request.stream():
+        size += len(part)
+        if size <= _MOST_BYTES:
+            data += part
+        elif size > _MOST_DROPPED:
+            break
+    if size > _MOST_BYTES:
+        raise ApiError(413, f"the body exceeds {_MOST_BYTES >> 20} MiB; send fewer inputs")
     try:
-        return parse_json(await request.body(), _BODY).mapping()
+        return parse_json(bytes(data), _BODY).mapping()
     except InvalidUsageError as error:
         raise ApiError(400, error.message) from None
 
@@ -131,11 +162,29 @@ class Server:
 
     def __init__(self, model: Any, name: str, worker: Worker) -> None:
         self.model, self.name, self.worker = model, name, worker
+        self.endpoints = _DECODER if hasattr(model, "stream") else _ENCODER
 
     def models(self) -> dict[str, Any]:
         """Answers ``GET /v1/models``."""
-        entry = {"id": self.name, "object": "model", "created": 0, "owned_by": "ark"}
-        return {"object": "list", "data": [entry]}
+        return {"object": "list", "data": [self.describe(self.name)]}
+
+    def describe(self, wanted: str) -> dict[str, Any]:
+        """Answers ``GET /v1/models/NAME``."""
+        self._check_model({"model": wanted})
+        return {"id": self.name, "object": "model", "created": 0, "owned_by": "ark"}
+
+    def no_route(self, method: str, path: str, status: int) -> ApiError:
+        """Returns the error of a request whose path (404) or method (405) has no endpoint."""
+        posts = ", ".join(f"POST {each}" for each in self.endpoints)
+        if status == 405:
+            right = "POST" if path in self.endpoints else "GET"
+            return ApiError(405, f"{path} takes {right}, not {method}", code="method_not_allowed")
+        if path in (*_DECODER, *_ENCODER):
+            kind = "a decoder" if self.endpoints is _DECODER else "an encoder"
+            message = f"the model {self.name!r} is {kind}, which has no {path}; use {posts}"
+        else:
+            message = f"there is no {method} {path}; this server has {posts}, GET /v1/models"
+        return ApiError(404, message, code="unknown_url")
 
     async def complete(self, body: dict[str, Any], request: Any) -> Any:
         """Answers ``POST /v1/completions``."""

@@ -88,6 +88,8 @@ def read_choice(body: dict[str, Any], default: int) -> tuple[dict[str, Any], lis
     stops = [stop] if isinstance(stop, str) else stop or []
     if not isinstance(stops, list) or not all(isinstance(each, str) for each in stops):
         raise InvalidUsageError(f"stop must be a text or a list of texts, not {shorten(stop)}")
+    if "" in stops or stop == "":
+        raise InvalidUsageError("stop has an empty text, before which every text would end")
     if not isinstance(body.get("stream") or False, bool):
         raise InvalidUsageError(f"stream must be true or false, not {shorten(body['stream'])}")
     if not isinstance(body.get("stream_options") or {}, dict):

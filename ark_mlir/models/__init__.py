@@ -9,7 +9,6 @@ from bundles.
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import inspect
 import itertools
@@ -17,9 +16,7 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypedDict, overload
 
-from typing_extensions import Unpack
-
-from ..errors import InvalidUsageError, UnsupportedError, shorten
+from ..errors import InvalidUsageError, UnsupportedError
 from .compiled import load_compiled
 from .config import read_config
 from .embedding import EmbeddingModel
@@ -27,9 +24,12 @@ from .generation import GenerativeModel
 from .model import Model
 from .origins import describe_folder
 from .requests import Choice
+from .similar_types import describe_unknown
 from .weights import read_weights
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from ..typing import DTypeLike, Path, Pooling
     from . import decoder as decoder
     from . import encoder as encoder
@@ -146,7 +146,7 @@ def load(
     kind = config.word("model_type")
     loaders = _loaders()
     if kind not in loaders:
-        raise UnsupportedError(_unknown(kind, loaders), location=config.path)
+        raise UnsupportedError(describe_unknown(kind, loaders), location=config.path)
     loader = loaders[kind]
     known = [n for n, p in inspect.signature(loader).parameters.items() if p.kind == p.KEYWORD_ONLY]
     unknown = [name for name in options if name not in known]
@@ -160,13 +160,3 @@ def load(
     for program in (*model.programs.values(), *itertools.chain(*model.ranks.values())):
         program.origin = origin
     return model
-
-
-def _unknown(kind: str, known: Collection[str]) -> str:
-    """Returns the message about a model type that has no loader."""
-    close = difflib.get_close_matches(kind, known, 1, 0.5)
-    closest = f" (the closest known type is {close[0]})" if close else ""
-    return (
-        f"unknown model type {shorten(kind)}{closest}; known are {', '.join(known)}; other "
-        'models run by torch.compile(model, backend="ark")'
-    )

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..dtypes import fp32
 from ..errors import InvalidUsageError
 from ..paths import as_path
-from ..runtime import Executable, load
+from ..runtime import Executable, World, load
+from ..runtime.ranks.membership import current
 from .config import Config, read_config
 from .decoder_parts import read_experts, read_text
 from .embedding import EmbeddingModel, EmbeddingSizes
@@ -18,9 +20,11 @@ from .generation import GenerativeModel
 from .generation_config import Sizes, read_ends
 from .origins import check_origin, describe_folder
 from .quantization import read_quantization
+from .replicas import Replicas, shard_array
 from .weights import Arrays, assign, read_weights, spellings, text_tensors
 
 if TYPE_CHECKING:
+    from ..bundle import Buffer
     from ..typing import Path as PathLike
 
 __all__ = ["load_compiled"]
@@ -43,6 +47,9 @@ def load_compiled(
             command writes ``m.prefill.arkbin`` and ``m.decode.arkbin`` instead of this file.
         devices, concurrent: the GPUs to run on, as for ``ark.load``.
 
+    Bundles of several ranks (``--set tensor_parallel=2``) run with all ranks in this process, or
+    after :func:`ark_mlir.distributed.init` with one rank in each process.
+
     Returns a compiled model, which cannot be interpreted or compiled again. Raises BundleError if a
     bundle is missing or invalid, or was compiled from another model (see ``docs/bundle.md``), and
     InvalidUsageError if the folder is invalid.
@@ -61,13 +68,19 @@ def load_compiled(
     else:
         paths = {"embed": path}
     loaded = {
-        name: load(each, devices=devices, concurrent=concurrent) for name, each in paths.items()
+        name: _replicated(load(each, devices=devices, concurrent=concurrent))
+        for name, each in paths.items()
     }
     origin = describe_folder(folder, config, tensors)
     build = _decoder if "decode" in loaded else _encoder
     for executable in loaded.values():
         check_origin(executable.bundle, origin, os.fspath(folder))
     return build(folder, config, tensors, loaded)
+
+
+def _replicated(executable: Executable) -> Executable:
+    """Returns an executable whose ranks, if it has several in this process, act as one."""
+    return Replicas.of(executable) if isinstance(executable, World) else executable
 
 
 def _decoder(
@@ -91,11 +104,13 @@ def _decoder(
         )
     sizes = Sizes(vocabulary, length, length, inputs["ids"][-1], "temperature" in inputs, rows)
     ends = read_ends(folder, config, vocabulary)
-    arrays = _arrays(prefill, _plain_tensors(prefill, config, tensors), folder)
-    prefill.bind(arrays)
+    arrays = _bind(prefill, _plain_tensors(prefill, config, tensors), folder)
     decode.share_states(prefill, parameters=True)
     model = GenerativeModel(os.fspath(folder), {}, arrays, sizes, ends)
     model.executables.update(parts)
+    if prefill.bundle.manifest.ranks > 1:
+        # No programs, but the model knows that several ranks share it.
+        model.ranks = {name: [] for name in parts}
     return model
 
 
@@ -114,16 +129,28 @@ def _encoder(
     sizes = EmbeddingSizes(
         config.count("vocab_size"), types, batch, length, outputs["embedding"][1:], tuple(inputs)
     )
-    arrays = _arrays(executable, tensors, folder)
-    executable.bind(arrays)
+    arrays = _bind(executable, tensors, folder)
     model = EmbeddingModel(os.fspath(folder), {}, arrays, sizes)
     model.executables["embed"] = executable
     return model
 
 
 def _shapes(executable: Executable, kind: str) -> dict[str, tuple[int, ...]]:
-    buffers = getattr(executable.bundle.manifest, kind)
-    return {buffer.name: tuple(buffer.shape) for buffer in buffers}
+    """Returns shapes by name, those of the first rank if the program has several."""
+    return {name: tuple(buffer.shape) for name, buffer in _of_rank(executable, 0, kind).items()}
+
+
+def _of_rank(executable: Executable, rank: int, kind: str) -> dict[str, Buffer]:
+    """Returns the buffers of one rank, by names without the rank."""
+    buffers: tuple[Buffer, ...] = getattr(executable.bundle.manifest, kind)
+    if not isinstance(executable, World):
+        return {buffer.name: buffer for buffer in buffers}
+    prefix = f"rank{rank}/"
+    return {
+        buffer.name.removeprefix(prefix): buffer
+        for buffer in buffers
+        if buffer.name.startswith(prefix)
+    }
 
 
 def _plain_tensors(executable: Executable, config: Config, tensors: Arrays) -> Arrays:
@@ -143,10 +170,35 @@ def _stacked(config: Config, tensors: Arrays, where: str) -> Arrays:
     return tensors if experts is None else stack_experts(experts, layers, tensors, where)
 
 
-def _arrays(executable: Executable, tensors: Arrays, folder: PathLike) -> Arrays:
-    """Returns the arrays of the parameters, from the folder's tensors."""
-    parameters = {buffer.name: buffer for buffer in executable.parameters}
-    return assign(parameters, tensors, os.fspath(folder), _names(tensors))
+def _bind(executable: Executable, tensors: Arrays, folder: PathLike) -> Arrays:
+    """Binds the parameters, of each rank a part of the folder's tensors; returns whole arrays."""
+    size = executable.bundle.manifest.ranks
+    parameters = _of_rank(executable, 0, "parameters")
+    find = _names(tensors)
+    if size == 1:
+        arrays = assign(parameters, tensors, os.fspath(folder), find)
+        executable.bind(arrays)
+        return arrays
+    # The record of the model has the shapes of whole tensors.
+    whole: dict[str, Buffer] = {}
+    for name, buffer in parameters.items():
+        shapes = [tensors[found].shape for found in find(name) if found in tensors]
+        whole[name] = replace(buffer, shape=shapes[0]) if shapes else buffer
+    arrays = assign(whole, tensors, os.fspath(folder), find)
+    member = current()
+    ranks = range(size) if isinstance(executable, World) or member is None else [member.rank]
+    parts = [
+        {
+            name: shard_array(arrays[name], rank, size, tuple(buffer.shape))
+            for name, buffer in _of_rank(executable, rank, "parameters").items()
+        }
+        for rank in ranks
+    ]
+    if isinstance(executable, World):
+        executable.bind(parts)
+    else:
+        executable.bind(parts[0])
+    return arrays
 
 
 def _names(tensors: Arrays) -> Callable[[str], list[str]]:

@@ -206,7 +206,7 @@ class Config:
         if unknown:
             raise self.error(
                 f"unknown entries {', '.join(map(repr, unknown))} may change the model; if they do "
-                "not, list them in ignore="
+                "not, list them in ignore=, or on the command line in --set ignore=NAME"
             )
 
     def _get(self, key: str, default: object) -> Node:

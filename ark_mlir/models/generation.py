@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
-from typing_extensions import Self, Unpack
 
 from ..errors import InvalidUsageError
 from ..text import ChatTemplate, GrowingText, Tokenizer
@@ -26,6 +25,8 @@ from .requests import Choice, Messages, Request, is_conversation, split_stops
 from .weights import Arrays
 
 if TYPE_CHECKING:
+    from typing_extensions import Self, Unpack
+
     from ..compiler import CompileKeywords, CompileOptions
     from ..frontend import Program
     from ..targets import Target

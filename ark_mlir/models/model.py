@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from typing_extensions import Self, Unpack
 
 from ..errors import InvalidUsageError
 from .weights import Arrays
 
 if TYPE_CHECKING:
+    from typing_extensions import Self, Unpack
+
     from ..compiler import CompileKeywords, CompileOptions
     from ..frontend import Program
     from ..runtime import Executable
@@ -78,7 +79,7 @@ class Model:
     def _compile(self, name: str, chosen: Mapping[str, Any]) -> Executable:
         """Compiles one program, for all ranks of this process."""
         from ..compiler import compile as compile_program
-        from .sharding import Replicas
+        from .replicas import Replicas
 
         programs = self.ranks.get(name, [self.programs[name]])
         if len(programs) > 1:
@@ -87,7 +88,8 @@ class Model:
 
     def _bind(self, name: str) -> None:
         """Binds the parameters of a program that was compiled."""
-        from .sharding import Replicas, Shard
+        from .replicas import Replicas
+        from .sharding import Shard
 
         executable = self.executables[name]
         parts: list[Arrays] = [

@@ -9,6 +9,7 @@ from typing import Any, TypedDict, TypeGuard, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import InvalidUsageError
 from ..text import GrowingText
 
 __all__ = ["Choice", "Messages", "Request", "is_conversation", "split_stops"]
@@ -70,7 +71,12 @@ def is_conversation(prompt: object) -> TypeGuard[Messages]:
 
 
 def split_stops(stop: int | str | Sequence[int | str] | None) -> tuple[object, list[str]]:
-    """Returns the stop tokens, or None for the tokens of the model, and the stop strings."""
+    """Returns the stop tokens, or None for the tokens of the model, and the stop strings.
+
+    Raises InvalidUsageError if a stop string is empty.
+    """
+    if "" in ([stop] if isinstance(stop, str) else stop if isinstance(stop, Sequence) else ()):
+        raise InvalidUsageError("stop has an empty text, before which every text would end")
     if isinstance(stop, str):
         return None, [stop]
     if isinstance(stop, Sequence):

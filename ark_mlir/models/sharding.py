@@ -28,7 +28,6 @@ from all logits.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -37,13 +36,12 @@ from numpy.typing import NDArray
 from .. import frontend as ark
 from ..dtypes import int32, int64
 from ..frontend import Program, Tensor
-from ..runtime import World
+from .replicas import shard, shard_array
 
 if TYPE_CHECKING:
-    from ..typing import Inputs
     from .weights import Arrays
 
-__all__ = ["SINGLE", "Replicas", "Shard"]
+__all__ = ["SINGLE", "Shard"]
 
 # Layers with divided inputs, whose results are partial sums.
 _PARTIAL = ("o_proj", "down_proj")
@@ -100,32 +98,17 @@ class Shard:
         return x if self.size == 1 else ark.all_gather(x, 0, name=f"{name}.rows")
 
     def interval(self, whole: int, extent: int | None = None) -> range:
-        """Returns this rank's shard of `whole` entries; each rank's shard has `extent` of them.
-
-        By default shards are as short as possible. If all shards together are several times as long
-        as `whole`, consecutive ranks have the same shard, as for fewer heads of keys than ranks. If
-        they are longer otherwise, the last shards end at the last entry and overlap the shards
-        before them, since an ``all_gather`` requires shards of one length.
+        """Returns this rank's shard of `whole` entries; see :func:`ark_mlir.models.replicas.shard`.
 
         Example:
             >>> [Shard(rank, 2).interval(5) for rank in range(2)]
             [range(0, 3), range(2, 5)]
-            >>> [Shard(rank, 4).interval(6, 3) for rank in range(4)]
-            [range(0, 3), range(0, 3), range(3, 6), range(3, 6)]
         """
-        extent = -(-whole // self.size) if extent is None else extent
-        copies, rest = divmod(self.size * extent, whole)
-        begin = min(self.rank * extent if rest else self.rank // copies * extent, whole - extent)
-        return range(begin, begin + extent)
+        return shard(whole, self.rank, self.size, extent)
 
     def part(self, array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
         """Returns this rank's shard of an array, a view; the shard has the shape `shape`."""
-        if self.size == 1:
-            return array
-        parts = (
-            self.interval(whole, extent) for extent, whole in zip(shape, array.shape, strict=True)
-        )
-        return array[tuple(slice(each.start, each.stop) for each in parts)]
+        return shard_array(array, self.rank, self.size, shape)
 
     def gather(self, logits: Tensor, vocabulary: int) -> Tensor:
         """Returns the logits ``[batch, vocabulary]``, from the logits of this rank's shard."""
@@ -180,37 +163,3 @@ def _order(values: Tensor) -> Tensor:
     bits = ark.bitcast(values, int32)
     order = ark.where(ark.less(bits, 0), ark.sub(_INT32_MIN, bits), bits, name="order")
     return ark.where(ark.equal(values, values), order, _INT32_MAX, name="order")
-
-
-class Replicas(World):
-    """A world whose ranks all have the same inputs and the same outputs."""
-
-    @classmethod
-    def of(cls, world: World) -> Replicas:
-        """Returns the world of the same program, on the same devices."""
-        return cls(world.bundle, world._drivers)
-
-    def run(  # pyright: ignore[reportIncompatibleMethodOverride]
-        self, inputs: Inputs | None = None, /, **options: Any
-    ) -> dict[str, Any]:
-        """Runs all ranks on the same inputs and returns the outputs of rank 0."""
-        return super().run(inputs, **options)[0]
-
-    @property
-    def states(self) -> Mapping[str, NDArray[Any]]:
-        """Returns the states of all ranks; a name without a rank means the state of rank 0."""
-        return _FirstStates(super().states)
-
-
-class _FirstStates(Mapping[str, "NDArray[Any]"]):
-    def __init__(self, states: Mapping[str, NDArray[Any]]) -> None:
-        self._states = states
-
-    def __getitem__(self, name: str) -> NDArray[Any]:
-        return self._states[name if name in self._states else f"rank0/{name}"]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._states)
-
-    def __len__(self) -> int:
-        return len(self._states)

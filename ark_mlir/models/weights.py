@@ -51,6 +51,18 @@ def spellings(name: str) -> list[str]:
     return [name, *(name.removeprefix(each) for each in _PREFIXES if name.startswith(each))]
 
 
+def _other_weights(root: Path) -> str:
+    """Returns the remedy if a folder has weights in files that ark does not read, else nothing."""
+    suffixes = (".bin", ".pt", ".pth", ".h5")
+    others = sorted(each.name for each in root.glob("*") if each.suffix in suffixes)
+    if not others:
+        return ""
+    return (
+        f", and ark does not read {others[0]}, since such files may run code; write safetensors "
+        "with save_pretrained of transformers"
+    )
+
+
 def read_weights(folder: str | os.PathLike[str]) -> Arrays:
     """Maps all tensors of the ``*.safetensors`` files of a folder and returns them by name.
 
@@ -62,7 +74,9 @@ def read_weights(folder: str | os.PathLike[str]) -> Arrays:
     index = root / "model.safetensors.index.json"
     files = _indexed(root, index) if index.is_file() else sorted(root.glob("*.safetensors"))
     if not files:
-        raise InvalidUsageError("the model folder has no *.safetensors file", location=str(root))
+        raise InvalidUsageError(
+            f"the model folder has no *.safetensors file{_other_weights(root)}", location=str(root)
+        )
     tensors: Arrays = {}
     for file in files:
         part = read_safetensors(file)

@@ -120,9 +120,10 @@ def _arguments(torch: Any, example_inputs: Any) -> tuple[tuple[Any, ...], dict[s
         return (), dict(example_inputs)
     if isinstance(example_inputs, Sequence) and not isinstance(example_inputs, str):
         return tuple(example_inputs), {}
+    array = "; pass torch.from_numpy(array)" if isinstance(example_inputs, np.ndarray) else ""
     raise InvalidUsageError(
         "example_inputs must be a tensor, a tuple of arguments or a dict of keyword arguments, not "
-        f"{a_type(example_inputs)}"
+        f"{a_type(example_inputs)}{array}"
     )
 
 

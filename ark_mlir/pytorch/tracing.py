@@ -153,6 +153,13 @@ def tracing_error(name: str, error: Exception, internal: str) -> ArkError:
             f"{name!r} returns a {kind}, and torch.export knows tensors, numbers, tuples, lists "
             "and dicts only; for a model of transformers, pass use_cache=False"
         )
+    if _depends_on_data(error):
+        return UnsupportedError(
+            f"torch.export cannot trace {name!r}: the Python code depends on the values of a "
+            "tensor, as `if x.sum() > 0` does; use torch.where, or torch.compile(module, "
+            'backend="ark"), which divides the module there',
+            location=location,
+        )
     if isinstance(error, _unsupported_errors()):
         return UnsupportedError(f"torch.export cannot trace {name!r}: {reason}", location=location)
     return InvalidUsageError(
@@ -161,13 +168,17 @@ def tracing_error(name: str, error: Exception, internal: str) -> ArkError:
     )
 
 
+def _depends_on_data(error: Exception) -> bool:
+    """Returns True if torch.export needs a value that is known only at run time."""
+    shapes = importlib.import_module("torch.fx.experimental.symbolic_shapes")
+    return isinstance(error, shapes.GuardOnDataDependentSymNode)
+
+
 def _unsupported_errors() -> tuple[type[Exception], ...]:
     """Returns the exceptions that torch raises for modules that it cannot trace."""
-    shapes = importlib.import_module("torch.fx.experimental.symbolic_shapes")
     dynamo = importlib.import_module("torch._dynamo.exc")
     fake = importlib.import_module("torch._subclasses.fake_tensor")
     return (
-        shapes.GuardOnDataDependentSymNode,
         dynamo.TorchDynamoException,
         fake.UnsupportedFakeTensorException,
         NotImplementedError,

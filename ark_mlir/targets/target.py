@@ -11,6 +11,10 @@ from ..errors import InvalidUsageError
 from ..passmanager import PassManager
 
 _FIELD = re.compile(r'(\w+) = ("[^"]*"|-?\w+)')
+_CUDA = re.compile(r"cuda:sm_(\d+)[af]?")
+# Targets whose PTX runs on all later GPUs, and targets whose code runs on one architecture only.
+_PORTABLE = (80, 86, 89)
+_EXACT = (90, 100)
 
 
 @dataclass(frozen=True)
@@ -132,6 +136,23 @@ def look_up(name: str) -> Target:
 
 
 def _reason(name: str, error: ir.MLIRError | ValueError) -> str:
-    if isinstance(error, ir.MLIRError) and error.error_diagnostics:
-        return error.error_diagnostics[0].message
-    return f"target {name!r} cannot be parsed"
+    if not isinstance(error, ir.MLIRError) or not error.error_diagnostics:
+        return f"target {name!r} cannot be parsed"
+    found = _CUDA.fullmatch(name)
+    hint = f"; {_advice(int(found[1]))}" if found else ""
+    return error.error_diagnostics[0].message + hint
+
+
+def _advice(number: int) -> str:
+    """Returns how programs run on an NVIDIA GPU, such as 120, whose target ark does not know."""
+    if number in _EXACT:
+        return f"use cuda:sm_{number}a"
+    older = [each for each in _PORTABLE if each <= number]
+    if not older:
+        return "ark needs a GPU of compute capability 8.0 or newer"
+    if older[-1] == number:
+        return f"use cuda:sm_{number}"
+    return (
+        f"the nearest older one is cuda:sm_{older[-1]}, whose PTX (ARK_ASSEMBLER=driver) also runs "
+        f"on sm_{number}"
+    )

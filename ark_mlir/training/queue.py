@@ -7,11 +7,12 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import TracebackType
-from typing import Any, cast
-
-from typing_extensions import Self
+from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import HangError, InvalidUsageError, a_type
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = ["Queue"]
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from typing_extensions import Self
 
 from .. import frontend as ark
 from .. import optim
@@ -32,7 +31,7 @@ from .trainer import Trainer
 
 if TYPE_CHECKING:
     import torch
-    from typing_extensions import Unpack
+    from typing_extensions import Self, Unpack
 
     from ..compiler import CompileKeywords
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from typing_extensions import Self
 
 from ..compiler import compile as compile_program
 from ..errors import DataRangeError, DeviceError, InvalidUsageError, shorten
@@ -27,7 +26,7 @@ from .queue import Queue
 from .saving import HISTORY, StateFiles
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
+    from typing_extensions import Self, Unpack
 
     from ..compiler import CompileKeywords
     from ..runtime.ranks.membership import Membership

@@ -28,6 +28,7 @@ _RANKS = "programs of several ranks run on NVIDIA GPUs only"
 _TORCH_COMPILE = 'torch.compile(backend="ark") supports NVIDIA GPUs only'
 # The files whose tests are skipped if the bundles are for AMD GPUs, with the reason.
 FOR_NVIDIA = {
+    "test_architectures.py": _TORCH_COMPILE,
     "test_assemblers.py": "ptxas, nvJitLink and the assembler in the driver are NVIDIA's",
     "test_legacy_ipc.py": "memory of processes is shared by functions of CUDA",
     "test_packets.py": "kernels for AMD GPUs have no packets",

@@ -26,6 +26,7 @@ BASE = {
     "permissions",
     "pins",
     "progress",
+    "spellings",
     "tools",
     "typing",
     "units",
@@ -182,4 +183,15 @@ def test_imports_follow_the_data() -> None:
             package = other.split(".")[1] if "." in other else ""
             if package and package != own and package not in USES[own] | BASE:
                 wrong.append(f"{name} imports {other}")
+    assert wrong == []
+
+
+def test_typing_extensions_is_for_type_checkers() -> None:
+    """A machine that only runs bundles does not have the package, which MLIR's bindings need."""
+    wrong = [
+        name
+        for name, module in MODULES.items()
+        for node in statements(ast.parse(module.path.read_text(encoding="utf-8")), True)
+        if node.module == "typing_extensions"
+    ]
     assert wrong == []

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ...dialects import ark as dialect
 from ...dtypes import bool_, fp32, int64, uint8
 from ..operands import as_tensor
-from ..shapes import as_axis, as_ints, invalid
+from ..shapes import as_axis, as_ints, invalid, refuse_torch_arguments
 from ..tensor import Tensor
 from .common import emit
 from .elementwise import cast
@@ -32,6 +32,7 @@ def _reduce(
     return emit(op, op_class, name, operand=source, axes=axes, keepdims=keepdims)
 
 
+@refuse_torch_arguments
 def reduce_sum(
     x: Tensor, axis: Axes | None = None, keepdims: bool = True, name: str | None = None
 ) -> Tensor:
@@ -57,6 +58,7 @@ def reduce_sum(
     return _reduce("reduce_sum", dialect.ReduceSumOp, x, axis, keepdims, name)
 
 
+@refuse_torch_arguments
 def reduce_mean(
     x: Tensor, axis: Axes | None = None, keepdims: bool = True, name: str | None = None
 ) -> Tensor:
@@ -95,6 +97,7 @@ def mean(
     return reduce_mean(x, axis, keepdims, name)
 
 
+@refuse_torch_arguments
 def reduce_max(
     x: Tensor, axis: Axes | None = None, keepdims: bool = True, name: str | None = None
 ) -> Tensor:
@@ -119,6 +122,7 @@ def reduce_max(
     return _reduce("reduce_max", dialect.ReduceMaxOp, x, axis, keepdims, name)
 
 
+@refuse_torch_arguments
 def reduce_min(
     x: Tensor, axis: Axes | None = None, keepdims: bool = True, name: str | None = None
 ) -> Tensor:
@@ -143,6 +147,7 @@ def reduce_min(
     return _reduce("reduce_min", dialect.ReduceMinOp, x, axis, keepdims, name)
 
 
+@refuse_torch_arguments
 def argmax(x: Tensor, axis: int = -1, name: str | None = None) -> Tensor:
     """Returns the index of the first maximum along dimension `axis`, as int32.
 
@@ -161,6 +166,7 @@ def argmax(x: Tensor, axis: int = -1, name: str | None = None) -> Tensor:
     return emit("argmax", dialect.ArgmaxOp, name, operand=source, axis=number)
 
 
+@refuse_torch_arguments
 def softmax(x: Tensor, axis: int = -1, name: str | None = None) -> Tensor:
     """Returns ``exp(x - max) / sum(exp(x - max))`` along dimension `axis`.
 

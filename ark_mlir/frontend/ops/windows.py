@@ -31,7 +31,9 @@ def im2col(
 ) -> Tensor:
     """Returns the sliding windows of images as columns.
 
-    The matrix product of filters ``[F, C*kh*kw]`` with the result is a convolution.
+    The matrix product of filters ``[F, C*kh*kw]`` with the result is a convolution. The layout
+    is PyTorch's, channels before rows and columns, so that PyTorch's filters need no transposition
+    and the product has this layout, too; :func:`max_pool` expects channels last.
 
     Args:
         x: ``[N, C, H, W]``, ``[C, H, W]`` or ``[H, W]``, of any dtype.
@@ -80,6 +82,10 @@ def max_pool(
     x: Tensor, kernel_size: int, stride: int | None = None, name: str | None = None
 ) -> Tensor:
     """Returns the maximum of each square window of images.
+
+    The layout is that of ARK, channels last: neighbouring elements are maxima of different windows,
+    so that a task reads whole rows of channels. After a convolution by :func:`im2col`, transpose
+    ``[N, C, H, W]`` to ``[N, H, W, C]``.
 
     Args:
         x: ``[..., H, W, C]``, of any dtype except 8-bit floats.

@@ -104,7 +104,10 @@ function drawAxis() {
     if (at < GUTTER) continue;
     pen.moveTo(at, TOP - 8);
     pen.lineTo(at, TOP);
-    pen.fillText(time(when, 6), at + 5, OVERVIEW + AXIS / 2 + 2);
+    // The label of a tick at the right edge is on its left, where there is room for it.
+    const label = time(when, 6), wide = pen.measureText(label).width;
+    const left = at + 5 + wide > width - 2 ? at - 5 - wide : at + 5;
+    pen.fillText(label, left, OVERVIEW + AXIS / 2 + 2);
   }
   pen.moveTo(0, TOP - 0.5);
   pen.lineTo(width, TOP - 0.5);

@@ -152,6 +152,7 @@ function showLegend() {
   const whole = lanes.length * span.total || 1;
   const box = $("legend");
   box.replaceChildren();
+  let idle = 1000;  // tenths of a percent that no kind has
   for (let kind = 0; kind <= KINDS; kind++) {
     if (!sums[kind] && kind !== WAITING) continue;
     const button = element("button");
@@ -159,6 +160,7 @@ function showLegend() {
     const swatch = element("i", kind === WAITING ? "hatched" : "");
     if (kind < KINDS) swatch.style.background = palette[kind];
     const percent = (100 * sums[kind]) / whole;
+    idle -= Math.round(10 * percent);
     const share = sums[kind] && percent < 0.05 ? "< 0.1 %" : `${percent.toFixed(1)} %`;
     button.append(swatch, kind === WAITING ? "waiting" : meta.kinds[kind].name,
       element("span", "share", share));
@@ -171,4 +173,9 @@ function showLegend() {
     };
     box.append(button);
   }
+  const entry = element("span", "entry");
+  entry.append(element("i", "empty"), "idle",
+    element("span", "share", `${(Math.max(0, idle) / 10).toFixed(1)} %`));
+  entry.title = "time in which a lane has nothing to do: before, between and after its bars";
+  box.append(entry);
 }

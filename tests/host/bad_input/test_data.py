@@ -201,7 +201,7 @@ BAD_MODELS: dict[str, tuple[dict[str, bytes], str]] = {
     "no-type": ({"config.json": b"{}"}, "config.json: key 'model_type' is missing"),
     "unknown-type": (
         {"config.json": b'{"model_type": "zork"}'},
-        "config.json: unknown model type 'zork'; known are bert, ",
+        "config.json: unknown model type 'zork': docs/support.md lists the types",
     ),
     "nan": (
         {"config.json": json.dumps({**BERT, "hidden_size": float("nan")}).encode()},

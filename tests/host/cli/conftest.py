@@ -105,6 +105,7 @@ def fake_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Any]:
             self.options = options
             self.prompts: list[Any] = []
             self.programs = {name: Program(name) for name in ("prefill", "decode")}
+            self.ranks: dict[str, list[Any]] = {}
 
         def compile(self, target: str, **chosen: Any) -> None:
             self.target, self.chosen = target, chosen

@@ -322,6 +322,18 @@ def test_show_refuses_a_program_that_is_not_compiled(
     assert ark("show", "m.mlir", "-o", "m.html").status == 0
     assert "choose one with --program" in ark("show", "model").err
     assert ark("show", "model", "--program", "decode").out == "model.html\n"
+    assert len(fake_compiler) == 2, "only the program that is shown is compiled"
+
+
+@pytest.mark.parametrize("source", ["a.arkbin", "m.mlir", "model"])
+def test_show_refuses_an_unknown_program(
+    ark: Ark, fake_compiler: Calls, fake_model: list[Any], tmp_path: Path, source: str
+) -> None:
+    (tmp_path / "m.mlir").write_text("module {}")
+    write_bundle(tmp_path / "a.arkbin", *add_program().parts())
+    result = ark("show", source, "--program", "nonsense")
+    assert result.status == 1
+    assert f"{source}: --program nonsense: there is no such program; use " in result.err
 
 
 def test_without_a_compiler(ark: Ark, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -215,6 +215,24 @@ def test_the_number_of_ranks_is_given_once(ark: Ark, fake_model: list[Any]) -> N
     assert not fake_model
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("--temperature", "7", "expected a number from 0 to 2, got '7'"),
+        ("--temperature", "-1", "expected a number from 0 to 2, got '-1'"),
+        ("--temperature", "nan", "expected a number from 0 to 2, got 'nan'"),
+        ("--temperature", "hot", "expected a number from 0 to 2, got 'hot'"),
+        ("--stop-text", "", "expected a text, got an empty one"),
+    ],
+)
+def test_choices_out_of_range(
+    ark: Ark, fake_model: list[Any], option: str, value: str, message: str
+) -> None:
+    result = ark("generate", "model", "--prompt-ids", "1", f"{option}={value}")
+    assert result.status == 2
+    assert message in result.err
+
+
 def test_sampling_options_without_temperature_raise(ark: Ark, fake_model: list[Any]) -> None:
     result = ark("generate", "model", "--prompt-ids", "1", "--top-k", 5, "--seed", 0)
     assert result.status == 1

@@ -96,6 +96,7 @@ def test_alone_runs_all_tasks_on_one_lane(command: Command) -> None:
         (("mlp.arkbin", "--record", "c"), "compiled with trace=True"),
         (("mlp.mlir", "--alone", "mlp.arkbin"), "--alone can be used only with a bundle"),
         (("mlp.mlir", "--set", "scheduler=list"), "tune sets the option 'scheduler' itself"),
+        (("mlp.py",), "mlp.py: is a Python program, which the compiler does not run"),
         (("other.mlir",), "other.mlir: no such file or folder"),
     ],
 )
@@ -103,6 +104,7 @@ def test_invalid_arguments_raise(
     command: Command, arguments: tuple[str, ...], message: str
 ) -> None:
     assert command("compile", "mlp.mlir", "--target", "cpu:2", "-o", "mlp.arkbin")[0] == 0
+    Path("mlp.py").touch()
     status, _, err = command("tune", *arguments)
     assert status == 1
     assert message in err

@@ -110,6 +110,14 @@ def test_every_public_function_of_the_frontend_is_documented() -> None:
 def test_unknown_names_are_attribute_errors() -> None:
     with pytest.raises(AttributeError, match="has no attribute 'matmull'"):
         _ = ark.matmull  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError, match=r"has no attribute 'topk'; use ark\.top_k$"):
+        _ = ark.topk  # type: ignore[attr-defined]
+
+
+def test_names_of_other_libraries_name_an_op() -> None:
+    from ark_mlir.spellings import TORCH_FUNCTIONS
+
+    assert set(TORCH_FUNCTIONS.values()) <= set(ark.__all__)
 
 
 # ---------------------------------------------------------------- errors

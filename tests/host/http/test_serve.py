@@ -5,15 +5,12 @@ from __future__ import annotations
 import asyncio
 import base64
 import concurrent.futures
-import contextlib
 import importlib
 import json
 import re
 import socket
 import threading
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,86 +21,13 @@ import pytest
 pytest.importorskip("fastapi", reason="fastapi is not installed")
 pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 
+from http_stand_ins import Decoder, Encoder, Letters, complete, post, serving
+
 import ark_mlir as ark
-from ark_mlir import DeviceError, InvalidUsageError
-from ark_mlir.cli.main import main
-from ark_mlir.http.app import as_error, make_app
+from ark_mlir.http.app import as_error
 from ark_mlir.http.worker import Job, StoppedError, Worker
 
 uvicorn: Any = importlib.import_module("uvicorn")
-
-
-class Letters:
-    """A tokenizer with a token for each byte."""
-
-    def encode(self, text: str) -> list[int]:
-        return list(text.encode())
-
-    def decode(self, ids: Sequence[int]) -> str:
-        return bytes(ids).decode(errors="replace")
-
-
-class Decoder:
-    """Counts aloud: each token is the next letter. `step` delays a token."""
-
-    max_length, ends, tokenizer = 40, (ord("z"),), Letters()
-
-    def __init__(self) -> None:
-        self.step = 0.0
-        self.running = 0
-        self.choices: list[dict[str, Any]] = []
-
-    def encode(self, prompt: Any) -> Any:
-        if isinstance(prompt, list) and prompt and isinstance(prompt[0], dict):
-            prompt = "".join(f"<{m['role']}>{m['content']}" for m in prompt)
-        return np.array(self.tokenizer.encode(prompt) if isinstance(prompt, str) else prompt)
-
-    def stream(self, ids: list[int], count: int, **choice: Any) -> Iterator[int]:
-        self.choices.append(choice)
-        if ids[0] == ord("!"):
-            raise DeviceError("the device is gone")
-        self.running += 1
-        try:
-            for number in range(count):
-                time.sleep(self.step)
-                yield token if (token := ids[-1] + 1 + number) < ord("z") else ord("z")
-        finally:
-            self.running -= 1
-
-
-class Encoder:
-    """The vector of a text: its length, and its first token."""
-
-    tokenizer = Letters()
-
-    def embed(self, rows: list[list[int]]) -> Any:
-        if any(len(row) > 9 for row in rows):
-            raise InvalidUsageError("prompt 0 is too long")
-        return np.array([[len(row), row[0]] for row in rows], np.float32)
-
-
-@contextlib.contextmanager
-def serving(model: Any, queue: int = 8, shutdown: int | None = None) -> Iterator[str]:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    config = uvicorn.Config(
-        make_app(model, "m", queue),
-        port=port,
-        log_level="critical" if shutdown else "error",
-        timeout_graceful_shutdown=shutdown,
-    )
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    try:
-        while not server.started:
-            assert thread.is_alive()
-            time.sleep(0.01)
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        server.should_exit = True
-        thread.join(30)
-        assert not thread.is_alive()
 
 
 @pytest.fixture
@@ -115,22 +39,6 @@ def decoder() -> Decoder:
 def address(decoder: Decoder) -> Iterator[str]:
     with serving(decoder) as served:
         yield served
-
-
-def post(url: str, body: Any) -> tuple[int, Any]:
-    data = body if isinstance(body, bytes) else json.dumps(body).encode()
-    request = urllib.request.Request(url, data, {"Content-Type": "application/json"})
-    try:
-        with urllib.request.urlopen(request, timeout=30) as response:
-            return response.status, response.read().decode()
-    except urllib.error.HTTPError as error:
-        return error.code, json.loads(error.read())
-
-
-def complete(address: str, **body: Any) -> dict[str, Any]:
-    status, text = post(f"{address}/v1/completions", {"prompt": "a", **body})
-    assert status == 200, text
-    return json.loads(text)
 
 
 def events(text: str) -> list[Any]:
@@ -194,6 +102,8 @@ def test_chats(address: str) -> None:
         ({"prompt": "a", "temperature": 3}, 400, "temperature must be from 0 to 2"),
         ({"prompt": "a", "top_p": 0}, 400, "top_p must be above 0"),
         ({"prompt": "a", "stop": 3}, 400, "stop must be a text or a list of texts"),
+        ({"prompt": "a", "stop": ""}, 400, "stop has an empty text"),
+        ({"prompt": "a", "stop": ["x", ""]}, 400, "stop has an empty text"),
         ({"prompt": "a", "stream": "yes"}, 400, "stream must be true or false"),
         ({"prompt": "a", "n": 2}, 400, "n 2 is not supported"),
         ({"prompt": "a", "colour": "red"}, 400, "unknown key 'colour'"),
@@ -254,19 +164,6 @@ def test_a_server_that_stops_ends_its_work(decoder: Decoder) -> None:
     assert not decoder.running
     concurrent.futures.wait(work, 30)
     pool.shutdown()
-
-
-def test_the_command_bounds_the_time_of_a_shutdown(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    seen: dict[str, Any] = {}
-    (tmp_path / "config.json").write_text("{}")
-    monkeypatch.setattr("ark_mlir.text.Tokenizer", lambda folder: Letters())
-    monkeypatch.setattr("ark_mlir.cli.serve._load", lambda options: Decoder())
-    monkeypatch.setattr(uvicorn, "run", lambda app, **options: seen.update(options))
-    assert main(["serve", str(tmp_path), "--port", "8123"]) == 0
-    assert (seen["host"], seen["port"]) == ("127.0.0.1", 8123)
-    assert 0 < seen["timeout_graceful_shutdown"] <= 10
 
 
 def test_a_worker_that_has_stopped_refuses_jobs() -> None:
@@ -441,7 +338,11 @@ def test_embeddings() -> None:
         ):  # fmt: skip
             status, answer = post(url, body)
             assert (status, message in answer["error"]["message"]) == (400, True)
-        assert post(f"{address}/v1/completions", {"prompt": "a"})[0] == 404
+        status, answer = post(f"{address}/v1/completions", {"prompt": "a"})
+        assert (status, answer["error"]["message"]) == (
+            404,
+            "the model 'm' is an encoder, which has no /v1/completions; use POST /v1/embeddings",
+        )
 
 
 def test_the_official_client(address: str, decoder: Decoder) -> None:

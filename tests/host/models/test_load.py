@@ -11,6 +11,9 @@ import numpy as np
 import pytest
 
 import ark_mlir as ark
+from ark_mlir.models.encoder_config import ENCODERS
+from ark_mlir.models.families import FAMILIES, WITH_IMAGES
+from ark_mlir.models.similar_types import SIMILAR
 
 
 def check(folder: Path, message: str, **options: Any) -> ark.ArkError:
@@ -26,6 +29,14 @@ def test_a_missing_folder(tmp_path: Path) -> None:
     assert error.location == str(tmp_path / "none")
     (tmp_path / "file").write_text("")
     check(tmp_path / "file", "is not a folder")
+
+
+def test_weights_that_are_not_safetensors(tiny: Any, tmp_path: Path) -> None:
+    folder = tiny.write_model(tmp_path / "m", "llama")
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+    check(folder, "has no *.safetensors file, and ark does not read pytorch_model.bin")
+    (folder / "pytorch_model.bin").unlink()
+    assert str(check(folder, "")).endswith("has no *.safetensors file")
 
 
 def test_no_config(tmp_path: Path) -> None:
@@ -50,13 +61,40 @@ def test_an_invalid_config(tmp_path: Path, content: bytes, message: str) -> None
     assert error.location == str(tmp_path / "config.json")
 
 
-def test_an_unknown_model_type(tmp_path: Path) -> None:
-    (tmp_path / "config.json").write_text('{"model_type": "gpt9"}')
-    error = check(tmp_path, "unknown model type 'gpt9' (the closest known type is gpt2); known")
-    assert str(error).endswith('other models run by torch.compile(model, backend="ark")')
+@pytest.mark.parametrize(
+    ("kind", "similar"),
+    [
+        ("falcon", "phi"),
+        ("internlm2", "llama"),
+        ("codegen", "phi"),
+        ("bloom", "gpt2"),
+        ("phi4", "phi3"),
+        ("dbrx", "mixtral"),
+        ("deberta-v2", "bert"),
+        ("Llama", "llama"),
+        ("t5", None),
+        ("whisper", None),
+        ("mamba", None),
+        ("gpt9", None),
+    ],
+)
+def test_an_unknown_model_type(tmp_path: Path, kind: str, similar: str | None) -> None:
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": kind}))
+    reason = (
+        f"the most similar type that ark loads is {similar}; "
+        if similar
+        else "docs/support.md lists the types that ark loads; "
+    )
+    error = check(tmp_path, f"unknown model type {kind!r}: {reason}")
+    assert str(error).endswith('torch.compile(model, backend="ark") compiles other models')
     assert isinstance(error, ark.UnsupportedError)
-    (tmp_path / "config.json").write_text('{"model_type": "zork"}')
-    check(tmp_path, "unknown model type 'zork'; known are bert, ")
+
+
+def test_similar_types_are_known() -> None:
+    """The types of the table are unknown, and each has a type that ark loads."""
+    known = {*FAMILIES, *WITH_IMAGES, *ENCODERS}
+    assert set(SIMILAR.values()) <= known
+    assert not known & set(SIMILAR)
 
 
 @pytest.mark.parametrize(
@@ -174,7 +212,8 @@ def test_entries_that_do_not_matter(tiny: Any, tmp_path: Path) -> None:
     tiny.write_model(tmp_path, "qwen3", config={"mystery": 3, "riddle": 4})
     for ignore in (["mystery", "riddle"], "mystery,riddle"):
         ark.models.load(folder, max_length=8, ignore=ignore)
-    check(folder, "'riddle' may change", max_length=8, ignore="mystery")
+    error = check(folder, "'riddle' may change", max_length=8, ignore="mystery")
+    assert str(error).endswith("in ignore=, or on the command line in --set ignore=NAME")
 
 
 @pytest.mark.parametrize("kind", ["bert", "llama"])

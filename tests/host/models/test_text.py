@@ -87,6 +87,9 @@ def test_stop_strings(model: Any) -> None:
     # Tokens include those of the stop string.
     assert model.generate(PROMPT, 8, stop=[ANSWER[1:3]]) == TOKENS[:3]
     assert model.generate(PROMPT, 8, stop="never") == TOKENS
+    for empty in ("", ["a", ""]):
+        with pytest.raises(ark.InvalidUsageError, match="stop has an empty text"):
+            model.generate(TEXT, 8, stop=empty)
 
 
 def test_a_stream_yields_what_generate_returns(model: Any) -> None:
@@ -276,6 +279,7 @@ def test_embed_with_wrong_options(decoder_folder: Path, tmp_path: Path, capsys: 
     for more, message in (
         (("--text", "1"), "this model is a decoder, which cannot embed text"),
         (("--texts", tmp_path / "none.txt"), "none.txt: cannot be read"),
+        (("--text", "1", "--text", ""), "text 2 has no token, so that it has no vector; omit it"),
         (("--text", "1", "--prompt-name", "query"), "the model has no prompt 'query'; it has none"),
         (("--text", "1", "--bundle", "x", "--target", "cpu"), "cannot be used with a bundle"),
     ):

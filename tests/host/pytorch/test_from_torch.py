@@ -273,7 +273,11 @@ class Item(nn.Module):
 @pytest.mark.parametrize(
     ("module", "message"),
     [
-        (Branch(), "test_from_torch.py:LINE: torch.export cannot trace 'Branch': Could not guard"),
+        (
+            Branch(),
+            "test_from_torch.py:LINE: torch.export cannot trace 'Branch': the Python "
+            "code depends on the values of a tensor, as `if x.sum() > 0` does; use torch.where",
+        ),
         (Selected(), "aten.index.Tensor: shape [u0] is known only at run time"),
         (Item(), "aten.add.Tensor: "),
     ],
@@ -290,6 +294,12 @@ def test_data_dependent_control_flow_raises(
         ark.from_torch(module, torch.ones(3))
     assert message.replace("LINE", str(line)) in str(caught.value)
     assert capfd.readouterr().err == "", "torch prints neither its error nor the graph"
+
+
+def test_example_inputs_of_numpy_raise() -> None:
+    message = r"example_inputs must be .*; pass torch\.from_numpy\(array\)$"
+    with pytest.raises(ark.InvalidUsageError, match=message):
+        ark.from_torch(nn.Linear(4, 2).eval(), np.ones((3, 4), np.float32))
 
 
 def test_dropout_in_training_raises() -> None:

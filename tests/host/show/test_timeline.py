@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from browser import drawn_by_browser, needs_browser
 
-from ark_mlir.bundle import Bundle, Task
+from ark_mlir.bundle import Bundle, Opcode, Task
 from ark_mlir.errors import InvalidUsageError
 from ark_mlir.runtime.diagnosis.trace import read_trace, write_trace
 from ark_mlir.show import timeline, write_timeline
@@ -243,6 +243,40 @@ def test_a_browser_draws_it(tmp_path: Path) -> None:
     assert 'data-ready="yes"' in drawn
     assert "elementwise" in drawn
     assert "waiting" in drawn
+
+
+# Notes the texts on the canvas with their left and right ends, and the width of the canvas.
+NOTES_TEXTS = """<script>
+const fillText = CanvasRenderingContext2D.prototype.fillText, texts = {};
+CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+  const wide = this.measureText(text).width, left = this.textAlign === "right" ? x - wide : x;
+  texts[text] = [left, left + wide, this.canvas.clientWidth];
+  document.body.dataset.texts = JSON.stringify(texts);
+  fillText.call(this, text, x, y);
+};
+</script>"""
+
+
+@needs_browser
+def test_the_shares_of_the_legend_and_the_labels_of_the_axis(tmp_path: Path) -> None:
+    bundle = bundle_of(add_program())
+    # The last tick is at the right edge.
+    times = np.zeros((12, 2), np.int64)
+    runs = np.flatnonzero(bundle.tables.instructions[:, 0] == Opcode.RUN)
+    times[runs[0]] = 0, 20_000
+    times[runs[-1]] = 50_000, 30_000
+    page = page_of(bundle, tmp_path, simulated=times)
+    (tmp_path / "timeline.html").write_text(page.replace("<body>", "<body>" + NOTES_TEXTS))
+    drawn = drawn_by_browser(tmp_path / "timeline.html")
+    legend = drawn[drawn.index('id="legend"') : drawn.index('id="modes"')]
+    shares = [float(share) for share in re.findall(r">([\d.]+) %<", legend)]
+    assert ">idle<" in legend
+    assert shares[-1] > 10
+    assert round(sum(shares), 1) == 100
+    found = re.search(r'data-texts="([^"]*)"', drawn)
+    assert found
+    left, right, width = json.loads(found[1].replace("&quot;", '"'))["80 µs"]
+    assert 0 <= left < right <= width
 
 
 def test_figures_are_of_the_trace_if_there_is_one(tmp_path: Path) -> None:

@@ -45,7 +45,31 @@ def test_cuda(monkeypatch: pytest.MonkeyPatch, capability: tuple[int, int], arch
     assert (target.arch, target.sms) == (arch, 20)
 
 
-def test_an_unknown_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "cuda.bindings.driver", Driver((7, 5)))
-    with pytest.raises(InvalidUsageError, match="sm_75"):
+@pytest.mark.parametrize(
+    ("capability", "message"),
+    [
+        ((7, 5), "sm_75' is not known: .*; ark needs a GPU of compute capability 8.0 or newer$"),
+        (
+            (8, 7),
+            "sm_87' is not known: .*; the nearest older one is cuda:sm_86, .* sm_87$",
+        ),
+        ((10, 3), "; the nearest older one is cuda:sm_89, whose PTX .* also runs on sm_103$"),
+        (
+            (12, 0),
+            r"cuda:sm_89, whose PTX \(ARK_ASSEMBLER=driver\) also runs on sm_120$",
+        ),
+    ],
+)
+def test_an_unknown_gpu(
+    monkeypatch: pytest.MonkeyPatch, capability: tuple[int, int], message: str
+) -> None:
+    monkeypatch.setitem(sys.modules, "cuda.bindings.driver", Driver(capability))
+    with pytest.raises(InvalidUsageError, match=message):
         resolve("cuda")
+
+
+def test_unknown_names_of_known_architectures() -> None:
+    for name, known in (("cuda:sm_90", "cuda:sm_90a"), ("cuda:sm_86a", "cuda:sm_86")):
+        with pytest.raises(InvalidUsageError, match=f"; use {known}$"):
+            resolve(name)
+        assert str(resolve(known)) == known

@@ -1,0 +1,51 @@
+"""Well-known architectures on a GPU, by benchmarks/architectures.py.
+
+These tests compile, as those of `test_torch_compile.py`, and need transformers for some models.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("ark_mlir._mlir_libs", reason="ark is installed without its compiler")
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(
+        not torch.cuda.is_available() or torch.version.cuda is None,
+        reason="needs an NVIDIA GPU, and PyTorch for CUDA that sees it",
+    ),
+]
+
+SCRIPT = Path(__file__).parents[2] / "benchmarks" / "architectures.py"
+OF_TRANSFORMERS = ("GPT-2", "Llama", "ViT", "Whisper encoder")
+
+
+@pytest.mark.parametrize("name", ["ResNet", "U-Net", "ConvNeXt", "Mamba block", *OF_TRANSFORMERS])
+def test_an_architecture_is_one_program(name: str, tmp_path: Path) -> None:
+    if name in OF_TRANSFORMERS and importlib.util.find_spec("transformers") is None:
+        pytest.skip("transformers is not installed")
+    output = tmp_path / "table.md"
+    done = subprocess.run(
+        [sys.executable, SCRIPT, "--only", name, "--device", "cuda", "--output", output],
+        # Without the variable, PyTorch's convolutions round their operands to TF32.
+        env={**os.environ, "NVIDIA_TF32_OVERRIDE": "0"},
+        capture_output=True,
+        text=True,
+        timeout=500,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    print(done.stdout)  # the times, with -s
+    cells = [cell.strip() for cell in output.read_text().splitlines()[-1].split("|")[1:-1]]
+    assert cells[:2] == [name, "1"]
+    assert cells[3] == "0", done.stderr
+    assert float(cells[4]) <= 1e-5
+    assert float(cells[6]) > 0
