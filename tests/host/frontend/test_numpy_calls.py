@@ -129,9 +129,9 @@ def test_missing_methods_name_an_op(name: str, hint: str) -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda x: x.sum(dim=1), "'ark.Tensor.sum': there is no argument dim=; use axis="),
+        (lambda x: x.sum(dim=1), "ark.Tensor.sum: there is no argument dim=; use axis="),
         (lambda x: x.max(0, keepdim=True), "there is no argument keepdim=; use keepdims="),
-        (lambda x: ark.softmax(x, dim=1), "'ark.softmax': there is no argument dim=; use axis="),
+        (lambda x: ark.softmax(x, dim=1), "ark.softmax: there is no argument dim=; use axis="),
     ],
 )
 def test_arguments_of_pytorch_name_those_of_ark(call: Callable[[Any], Any], message: str) -> None:
