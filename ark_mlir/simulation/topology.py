@@ -87,17 +87,17 @@ class Measurement:
     Attributes:
         exchange: one of EXCHANGES.
         ranks: the number of ranks.
-        bytes: the size of the tensor of bf16 on each rank.
+        nbytes: the bytes of the tensor of bf16 on each rank.
         us: the time that each further exchange adds to a chain of exchanges, in µs.
 
     Example:
         >>> Topology.read("h200").measured[0]
-        Measurement(exchange='all_reduce', ranks=2, bytes=2048, us=1.0)
+        Measurement(exchange='all_reduce', ranks=2, nbytes=2048, us=1.0)
     """
 
     exchange: str
     ranks: int
-    bytes: int
+    nbytes: int
     us: float
 
 

@@ -43,7 +43,7 @@ class Comparison:
     def __str__(self) -> str:
         at = self.measurement
         return (
-            f"{at.exchange} of {at.bytes:,} bytes, {at.ranks} ranks: measured {at.us:g} µs, "
+            f"{at.exchange} of {at.nbytes:,} bytes, {at.ranks} ranks: measured {at.us:g} µs, "
             f"simulated {self.simulated_us:.4g} µs, error {100 * self.error:+.0f} %"
         )
 
@@ -92,7 +92,7 @@ def _chain(measurement: Measurement, length: int) -> Bundle:
     from .. import frontend as ark
     from ..compiler import compile_schedule
 
-    ranks, shape = measurement.ranks, (measurement.bytes // bf16.itemsize,)
+    ranks, shape = measurement.ranks, (measurement.nbytes // bf16.itemsize,)
     programs: list[ark.Program] = []
     for rank in range(ranks):
         with ark.Program("chain", rank=rank, world_size=ranks) as program:

@@ -17,11 +17,11 @@ def measurement(ranks: int, size: int, us: float) -> Measurement:
 def test_small_exchanges_of_h200_are_within_bounds() -> None:
     """The pages of the docs quote these errors."""
     h200 = Topology.read("h200")
-    small = replace(h200, measured=tuple(m for m in h200.measured if m.bytes <= 1 << 14))
+    small = replace(h200, measured=tuple(m for m in h200.measured if m.nbytes <= 1 << 14))
     reported: list[Comparison] = []
     comparisons = validate(small, reported.append)
     assert reported == comparisons
-    assert [(c.measurement.ranks, c.measurement.bytes) for c in comparisons] == [
+    assert [(c.measurement.ranks, c.measurement.nbytes) for c in comparisons] == [
         (2, 1 << 11), (2, 1 << 14), (4, 1 << 11), (4, 1 << 14),
     ]  # fmt: skip
     assert all(abs(comparison.error) <= 0.2 for comparison in comparisons)
