@@ -17,7 +17,13 @@ def VectorizeContractionsPass
       (a weight stored `[out, in]`), each panel of the operand is transposed
       first, once for all rows of the tile;
     - few rows, both operands contiguous in `k`: dot products, which read the
-      right operand once and need no panel.
+      right operand once and need no panel;
+    - left operand contiguous in `m`, right operand in `k`: blocks of the
+      transposed result, which need no panel. Squares of the sums are transposed
+      in registers and added to the result.
+
+    Operands and results in other orders of their dimensions, such as
+    column-major results, are transposed by `memref.transpose` first.
 
     Other contractions stay as they are and become loops later.
 
