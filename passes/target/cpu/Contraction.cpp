@@ -25,8 +25,7 @@ static std::optional<unsigned> getContiguousDim(MemRefType type) {
   return std::nullopt;
 }
 
-/// Returns true if consecutive values of the loop access consecutive elements.
-static bool isContiguousIn(MemRefType type, AffineMap map, unsigned dim) {
+bool ark::isContiguousIn(MemRefType type, AffineMap map, unsigned dim) {
   std::optional<unsigned> contiguous = getContiguousDim(type);
   return contiguous &&
          map.getResult(*contiguous) == getAffineDimExpr(dim, map.getContext());

@@ -10,6 +10,10 @@
 
 namespace mlir::ark {
 
+/// Returns true if consecutive values of a loop access consecutive elements of
+/// a buffer with the subscript `map`.
+bool isContiguousIn(MemRefType type, AffineMap map, unsigned dim);
+
 /// A loop of a contraction. If an operand is a vector instead of a matrix, the
 /// missing loop has extent 1 and no dimension.
 struct ContractionDim {

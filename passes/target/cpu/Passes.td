@@ -50,6 +50,27 @@ def VectorizeContractionsPass
   ];
 }
 
+def InterchangeLoopsPass : Pass<"ark-interchange-loops", "::mlir::func::FuncOp"> {
+  let summary = "Run the innermost loops of elementwise ops along contiguous elements";
+  let description = [{
+    Moves the loop along which the most operands are contiguous to the end, if more operands are
+    contiguous along it than along the last loop. The epilogue of a product with a column-major
+    result thus writes whole cache lines, and LLVM can vectorise its loop.
+
+    ```mlir
+    linalg.fill ins(%0 : f32) outs(%c : memref<64x32xf32, strided<[1, 64]>>)
+    // =>
+    linalg.generic {indexing_maps = [affine_map<(d0, d1) -> ()>, affine_map<(d0, d1) -> (d1, d0)>],
+                    iterator_types = ["parallel", "parallel"]}
+        ins(%0 : f32) outs(%c : memref<64x32xf32, strided<[1, 64]>>) {...}
+    ```
+  }];
+  let statistics = [
+    Statistic<"numInterchanged", "interchanged", "Elementwise ops with interchanged loops">,
+  ];
+  let dependentDialects = ["::mlir::affine::AffineDialect"];
+}
+
 def BitcastNarrowFloatsPass : Pass<"ark-bitcast-narrow-floats", "::mlir::ModuleOp"> {
   let summary = "Load and store 16-bit floats as integers";
   let description = [{

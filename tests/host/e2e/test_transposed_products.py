@@ -48,6 +48,20 @@ def test_transposed_result(left: Shape, right: Shape, dtype: Any) -> None:
 
 
 @pytest.mark.parametrize(("left", "right"), PRODUCTS, ids=str)
+def test_epilogue_of_a_transposed_result(left: Shape, right: Shape) -> None:
+    """Its innermost loop runs along rows."""
+    with ark.Program("turned") as program:
+        a, b = ark.input("a", left, ark.fp32), ark.input("b", right, ark.fp32)
+        c, d = ark.input("c", (left[-2], 1), ark.fp32), ark.input("d", right[-1:], ark.fp32)
+        ark.output("y", _turn(ark.relu(a @ b + c) * d))
+    shapes = {"a": left, "b": right, "c": c.shape, "d": d.shape}
+    arrays = {name: _draw(shape, ark.fp32, len(shape)) for name, shape in shapes.items()}
+    result = ark.compile(program, target="cpu:2").run(arrays)["y"]
+    sums = arrays["a"] @ arrays["b"] + arrays["c"]
+    np.testing.assert_array_equal(result, (np.maximum(sums, 0) * arrays["d"]).swapaxes(-1, -2))
+
+
+@pytest.mark.parametrize(("left", "right"), PRODUCTS, ids=str)
 def test_operands_of_both_orders(left: Shape, right: Shape) -> None:
     """A product of transposed operands, then one whose operand lies transposed in memory."""
     with ark.Program("turned") as program:
