@@ -34,15 +34,19 @@ def _draw(shape: Shape, dtype: Any, seed: int) -> np.ndarray[Any, Any]:
     return np.random.default_rng(seed).integers(-4, 5, shape).astype(dtype.numpy)
 
 
-@pytest.mark.parametrize("dtype", [ark.fp32, ark.bf16], ids=str)
+@pytest.mark.parametrize(
+    ("dtype", "cpu"),
+    [(ark.fp32, "host"), (ark.fp32, "baseline"), (ark.bf16, "host")],
+    ids=["fp32", "fp32-short-vectors", "bf16"],
+)
 @pytest.mark.parametrize(("left", "right"), PRODUCTS, ids=str)
-def test_transposed_result(left: Shape, right: Shape, dtype: Any) -> None:
+def test_transposed_result(left: Shape, right: Shape, dtype: Any, cpu: str) -> None:
     """Operands are small integers, whose sums are exact."""
     with ark.Program("turned") as program:
         a, b = ark.input("a", left, dtype), ark.input("b", right, dtype)
         ark.output("y", _turn(a @ b))
     arrays = {"a": _draw(left, dtype, 1), "b": _draw(right, dtype, 2)}
-    result = ark.compile(program, target="cpu:2").run(arrays)["y"]
+    result = ark.compile(program, target="cpu:2", cpu=cpu).run(arrays)["y"]
     product = arrays["a"].astype(np.float32) @ arrays["b"].astype(np.float32)
     np.testing.assert_array_equal(result, product.swapaxes(-1, -2).astype(dtype.numpy))
 
