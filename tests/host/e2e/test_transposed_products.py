@@ -25,7 +25,7 @@ PRODUCTS: list[tuple[Shape, Shape]] = [
 ]
 
 
-def _turn(tensor: ark.Tensor) -> ark.Tensor:
+def _transposed(tensor: ark.Tensor) -> ark.Tensor:
     axes = range(tensor.ndim)
     return ark.transpose(tensor, (*axes[:-2], axes[-1], axes[-2]))
 
@@ -42,9 +42,9 @@ def _draw(shape: Shape, dtype: Any, seed: int) -> np.ndarray[Any, Any]:
 @pytest.mark.parametrize(("left", "right"), PRODUCTS, ids=str)
 def test_transposed_result(left: Shape, right: Shape, dtype: Any, cpu: str) -> None:
     """Operands are small integers, whose sums are exact."""
-    with ark.Program("turned") as program:
+    with ark.Program("transposed") as program:
         a, b = ark.input("a", left, dtype), ark.input("b", right, dtype)
-        ark.output("y", _turn(a @ b))
+        ark.output("y", _transposed(a @ b))
     arrays = {"a": _draw(left, dtype, 1), "b": _draw(right, dtype, 2)}
     result = ark.compile(program, target="cpu:2", cpu=cpu).run(arrays)["y"]
     product = arrays["a"].astype(np.float32) @ arrays["b"].astype(np.float32)
@@ -53,11 +53,11 @@ def test_transposed_result(left: Shape, right: Shape, dtype: Any, cpu: str) -> N
 
 @pytest.mark.parametrize(("left", "right"), PRODUCTS, ids=str)
 def test_epilogue_of_a_transposed_result(left: Shape, right: Shape) -> None:
-    """Its innermost loop runs along rows."""
-    with ark.Program("turned") as program:
+    """The innermost loop of the epilogue runs along rows."""
+    with ark.Program("transposed") as program:
         a, b = ark.input("a", left, ark.fp32), ark.input("b", right, ark.fp32)
         c, d = ark.input("c", (left[-2], 1), ark.fp32), ark.input("d", right[-1:], ark.fp32)
-        ark.output("y", _turn(ark.relu(a @ b + c) * d))
+        ark.output("y", _transposed(ark.relu(a @ b + c) * d))
     shapes = {"a": left, "b": right, "c": c.shape, "d": d.shape}
     arrays = {name: _draw(shape, ark.fp32, len(shape)) for name, shape in shapes.items()}
     result = ark.compile(program, target="cpu:2").run(arrays)["y"]
@@ -68,12 +68,12 @@ def test_epilogue_of_a_transposed_result(left: Shape, right: Shape) -> None:
 @pytest.mark.parametrize(("left", "right"), PRODUCTS, ids=str)
 def test_operands_of_both_orders(left: Shape, right: Shape) -> None:
     """A product of transposed operands, then one whose operand lies transposed in memory."""
-    with ark.Program("turned") as program:
+    with ark.Program("transposed") as program:
         a = ark.input("a", (*left[:-2], left[-1], left[-2]), ark.fp32)
         b = ark.input("b", (*right[:-2], right[-1], right[-2]), ark.fp32)
         c = ark.input("c", (left[-2], 32), ark.fp32)
         product = ark.matmul(a, b, transpose_input=True, transpose_other=True)
-        ark.output("y", _turn(product) @ c)
+        ark.output("y", _transposed(product) @ c)
     shapes = {"a": a.shape, "b": b.shape, "c": c.shape}
     arrays = {name: _draw(shape, ark.fp32, len(shape)) for name, shape in shapes.items()}
     result = ark.compile(program, target="cpu:2").run(arrays)["y"]

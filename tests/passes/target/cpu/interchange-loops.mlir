@@ -1,11 +1,11 @@
 // RUN: ark-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(ark-interchange-loops))' | FileCheck %s
 
-// CHECK-DAG: #[[$TURNED:.+]] = affine_map<(d0, d1) -> (d1, d0)>
+// CHECK-DAG: #[[$SWAPPED:.+]] = affine_map<(d0, d1) -> (d1, d0)>
 // CHECK-DAG: #[[$ROW:.+]] = affine_map<(d0, d1) -> (d1)>
 // CHECK-LABEL: func.func @epilogueOfAColumnMajorResult
 func.func @epilogueOfAColumnMajorResult(
     %b: memref<64xf32>, %c: memref<64x?xf32, strided<[1, 64]>>) {
-  // CHECK: linalg.generic {indexing_maps = [#[[$ROW]], #[[$TURNED]]]
+  // CHECK: linalg.generic {indexing_maps = [#[[$ROW]], #[[$SWAPPED]]]
   linalg.generic {
     indexing_maps = [affine_map<(m, n) -> (m)>, affine_map<(m, n) -> (m, n)>],
     iterator_types = ["parallel", "parallel"]}
@@ -19,10 +19,10 @@ func.func @epilogueOfAColumnMajorResult(
 
 // -----
 
-// CHECK: #[[$TURNED:.+]] = affine_map<(d0, d1, d2) -> (d0, d2, d1)>
+// CHECK: #[[$SWAPPED:.+]] = affine_map<(d0, d1, d2) -> (d0, d2, d1)>
 // CHECK-LABEL: func.func @fillOfABatch
 func.func @fillOfABatch(%x: f32, %c: memref<2x64x32xf32, strided<[2048, 1, 64]>>) {
-  // CHECK: linalg.generic {indexing_maps = [#{{.+}}, #[[$TURNED]]]
+  // CHECK: linalg.generic {indexing_maps = [#{{.+}}, #[[$SWAPPED]]]
   linalg.fill ins(%x : f32) outs(%c : memref<2x64x32xf32, strided<[2048, 1, 64]>>)
   return
 }
