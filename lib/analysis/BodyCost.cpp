@@ -22,6 +22,16 @@ static constexpr int64_t kFlopsOfFunction = 8;
 // Extents
 //===----------------------------------------------------------------------===//
 
+/// Returns the dimension of the source that a dimension of a subview shows. The
+/// body drops dimensions of extent one.
+static unsigned getSourceDim(memref::SubViewOp subview, unsigned dim) {
+  llvm::SmallBitVector dropped = subview.getDroppedDims();
+  unsigned source = 0;
+  while (dropped[source] || dim-- > 0)
+    ++source;
+  return source;
+}
+
 /// Returns the extent of a buffer in the body, or an upper bound of the extent,
 /// or nothing if neither is known.
 static std::optional<int64_t> getExtent(TaskOp task, Value buffer,
@@ -37,8 +47,7 @@ static std::optional<int64_t> getExtent(TaskOp task, Value buffer,
         .getSizes()[dim];
   }
   if (auto subview = buffer.getDefiningOp<memref::SubViewOp>())
-    if (subview.getSourceType().getRank() == type.getRank())
-      return getExtent(task, subview.getSource(), dim);
+    return getExtent(task, subview.getSource(), getSourceDim(subview, dim));
   return std::nullopt;
 }
 

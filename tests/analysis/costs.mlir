@@ -48,6 +48,32 @@ ark.program @clippedVCTAsCostLess(
 
 module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 4, warps = 1,
     shared_memory = 0, bandwidth = 4, flops = 40, handoff = 200, barrier = 600, overhead = 50>} {
+// The subviews of a ragged product drop the batch dimension: 2 * 4 * 20 * 8 operations.
+// CHECK: ragged: {{.*}} 1280 flops
+ark.program @raggedProductsOfABatch(
+    %x: memref<4x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: memref<1x8x20xf32> {ark.kind = #ark.kind<input>, ark.name = "w"},
+    %y: memref<1x4x20xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "ragged" grid [2]
+      ins(%x[#ark.region<(d0) -> (0, 0), [4, 8]>] : memref<4x8xf32>,
+          %w[#ark.region<(d0) -> (0, 0, d0 * 16), [1, 8, 16]>] : memref<1x8x20xf32>)
+      outs(%y[#ark.region<(d0) -> (0, 0, d0 * 16), [1, 4, 16]>] : memref<1x4x20xf32>) {
+  ^bb0(%i: index, %a: memref<4x8xf32, strided<[8, 1], offset: ?>>, %b: memref<1x8x?xf32, strided<[160, 20, 1], offset: ?>>, %c: memref<1x4x?xf32, strided<[80, 20, 1], offset: ?>>):
+    %c2 = arith.constant 2 : index
+    %columns = memref.dim %c, %c2 : memref<1x4x?xf32, strided<[80, 20, 1], offset: ?>>
+    %right = memref.subview %b[0, 0, 0] [1, 8, %columns] [1, 1, 1] : memref<1x8x?xf32, strided<[160, 20, 1], offset: ?>> to memref<8x?xf32, strided<[20, 1], offset: ?>>
+    %sum = memref.subview %c[0, 0, 0] [1, 4, %columns] [1, 1, 1] : memref<1x4x?xf32, strided<[80, 20, 1], offset: ?>> to memref<4x?xf32, strided<[20, 1], offset: ?>>
+    linalg.matmul ins(%a, %right : memref<4x8xf32, strided<[8, 1], offset: ?>>, memref<8x?xf32, strided<[20, 1], offset: ?>>) outs(%sum : memref<4x?xf32, strided<[20, 1], offset: ?>>)
+    ark.yield
+  }
+  ark.return
+}
+}
+
+// -----
+
+module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 4, warps = 1,
+    shared_memory = 0, bandwidth = 4, flops = 40, handoff = 200, barrier = 600, overhead = 50>} {
 // A vCTA declares a read of the whole table, but reads two rows of it.
 // CHECK: lookup: reads 264 bytes, 256 of them weights
 ark.program @rowsThatAreChosenAtRunTime(

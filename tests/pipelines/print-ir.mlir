@@ -40,6 +40,7 @@
 // CHECK: (ark-end-stage)
 // CHECK: (ark-begin-stage)
 // CHECK: (ark-vectorize-contractions)
+// CHECK: (ark-interchange-loops)
 // CHECK: (ark-relax-reductions)
 // CHECK: (convert-linalg-to-loops)
 // CHECK: (ark-expand-floats)

@@ -6,7 +6,13 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
+#include <array>
+
 namespace mlir::ark {
+
+/// Returns true if consecutive values of a loop access consecutive elements of
+/// a buffer with the subscript `map`.
+bool isContiguousIn(MemRefType type, AffineMap map, unsigned dim);
 
 /// A loop of a contraction. If an operand is a vector instead of a matrix, the
 /// missing loop has extent 1 and no dimension.
@@ -27,12 +33,21 @@ struct Contraction {
   bool rhsTransposed;
   /// True if A is contiguous in k.
   bool lhsContiguous;
+  /// True if C is contiguous in m instead of n.
+  bool resultTransposed;
+  /// The operands and their subscripts.
+  std::array<Value, 3> buffers;
+  std::array<AffineMap, 3> maps;
 
   /// Returns the contraction in `op`, or nothing if no vector form applies.
   static std::optional<Contraction> match(linalg::LinalgOp op);
 
+  /// Permutes the dimensions of buffers such that the contiguous dimension is
+  /// the last one, along which vectors are loaded.
+  void transposeBuffers(ImplicitLocOpBuilder &builder);
+
   MemRefType getType(unsigned operand) const {
-    return cast<MemRefType>(op->getOperand(operand).getType());
+    return cast<MemRefType>(buffers[operand].getType());
   }
 };
 

@@ -58,15 +58,17 @@ private:
     return arith::SubIOp::create(builder, extentOf(dim), remainder);
   }
 
+  /// Returns the number of rows of a register block. With AVX-512, accumulators
+  /// use 16 of 32 registers. Other instruction sets have 16 registers in total.
+  int64_t getRowsOfBlock() const { return vectorElements == 16 ? 8 : 4; }
+
   SmallVector<Value> subscript(unsigned operand, Value m, Value n, Value k) {
     if (contraction.m.dim)
       ivs[*contraction.m.dim] = m;
     ivs[*contraction.n.dim] = n;
     ivs[*contraction.k.dim] = k;
-    linalg::LinalgOp op = contraction.op;
-    AffineMap map = op.getIndexingMapsArray()[operand];
     SmallVector<Value> subscript;
-    for (AffineExpr expr : map.getResults())
+    for (AffineExpr expr : contraction.maps[operand].getResults())
       subscript.push_back(ivs[cast<AffineDimExpr>(expr).getPosition()]);
     return subscript;
   }
@@ -83,7 +85,7 @@ private:
   /// Loads `vectorElements` elements of an operand as f32, beginning at a
   /// subscript. Masked-off elements read as zero and access no memory.
   Value load(unsigned operand, Value m, Value n, Value k, Value mask) {
-    Value buffer = contraction.op->getOperand(operand);
+    Value buffer = contraction.buffers[operand];
     auto type = VectorType::get({vectorElements},
                                 contraction.getType(operand).getElementType());
     SmallVector<Value> at = subscript(operand, m, n, k);
@@ -95,13 +97,13 @@ private:
   }
 
   Value loadScalar(unsigned operand, Value m, Value n, Value k) {
-    Value buffer = contraction.op->getOperand(operand);
+    Value buffer = contraction.buffers[operand];
     return toF32(
         memref::LoadOp::create(builder, buffer, subscript(operand, m, n, k)));
   }
 
   void store(Value value, Value m, Value n, Value mask) {
-    Value buffer = contraction.op->getOperand(2);
+    Value buffer = contraction.buffers[2];
     SmallVector<Value> at = subscript(2, m, n, Value());
     if (mask)
       vector::MaskedStoreOp::create(builder, buffer, at, mask, value);
@@ -109,11 +111,15 @@ private:
       vector::StoreOp::create(builder, value, buffer, at);
   }
 
-  Value createPanel();
+  Value createTemporary(int64_t rows);
   void fillPanel(Value panel, Value n, Value columns);
-  void emitColumns(Value panel, Value n, Value columns);
-  void emitRows(Value panel, Value m, Value n, int64_t rows,
-                ArrayRef<Value> masks);
+  Value createMask(Value count);
+  void addTransposed(Value m, Value n, Value rows, Value columns);
+  void emitTransposedRows(Value m, Value n, Value rows, Value columns,
+                          ArrayRef<Value> masks);
+  void emitColumns(Value n, Value columns);
+  void emitRows(Value m, Value n, int64_t rows, ArrayRef<Value> masks,
+                Value sumsRow = {});
   void emitDotColumns(Value n, int64_t columns);
 
   ImplicitLocOpBuilder &builder;
@@ -123,6 +129,10 @@ private:
   int64_t vectorElements;
   Type f32;
   VectorType vector;
+  /// Transposed columns of B, if B is transposed.
+  Value panel;
+  /// `vectorElements` rows of sums, if C is transposed.
+  Value sums;
 };
 } // namespace
 
@@ -130,14 +140,13 @@ private:
 // Register blocks
 //===----------------------------------------------------------------------===//
 
-/// Allocates `k` rows of a block's columns in the function's entry block, so
-/// that loops do not grow the stack.
-Value Emitter::createPanel() {
+/// Allocates rows of a block's columns in the function's entry block, so that
+/// loops do not grow the stack.
+Value Emitter::createTemporary(int64_t rows) {
   OpBuilder::InsertionGuard guard(builder);
   auto function = contraction.op->getParentOfType<func::FuncOp>();
   builder.setInsertionPointToStart(&function.getBody().front());
-  auto type = MemRefType::get(
-      {*contraction.k.extent, vectorElements * kColumnVectors}, f32);
+  auto type = MemRefType::get({rows, vectorElements * kColumnVectors}, f32);
   return memref::AllocaOp::create(builder, type, builder.getI64IntegerAttr(64));
 }
 
@@ -181,19 +190,30 @@ void Emitter::fillPanel(Value panel, Value n, Value columns) {
   loop(wholeColumns, columns, 1, [&](Value j) { copyElements(j, zero); });
 }
 
+/// Returns a mask of the first elements of a vector. The count may be negative.
+Value Emitter::createMask(Value count) {
+  Value positive = arith::MaxSIOp::create(builder, count, index(0));
+  return vector::CreateMaskOp::create(
+      builder, VectorType::get({vectorElements}, builder.getI1Type()),
+      positive);
+}
+
 /// Computes C[m.., n..] += A[m.., k] * B[k, n..] for all k, with `rows` by two
-/// vectors of accumulators. `masks` is empty if all columns exist.
-void Emitter::emitRows(Value panel, Value m, Value n, int64_t rows,
-                       ArrayRef<Value> masks) {
+/// vectors of accumulators. `masks` is empty if all columns exist. If C is
+/// transposed, the result goes to `sums`, beginning at `sumsRow`.
+void Emitter::emitRows(Value m, Value n, int64_t rows, ArrayRef<Value> masks,
+                       Value sumsRow) {
   auto mask = [&](int64_t column) {
     return masks.empty() ? Value() : masks[column];
   };
   SmallVector<Value> accumulators;
   for (int64_t row = 0; row < rows; ++row)
     for (int64_t column = 0; column < kColumnVectors; ++column)
-      accumulators.push_back(load(2, add(m, row),
-                                  add(n, column * vectorElements), Value(),
-                                  mask(column)));
+      accumulators.push_back(
+          sums ? arith::ConstantOp::create(builder, builder.getZeroAttr(vector))
+                     .getResult()
+               : load(2, add(m, row), add(n, column * vectorElements), Value(),
+                      mask(column)));
   auto forOp = scf::ForOp::create(builder, index(0), extentOf(contraction.k),
                                   index(1), accumulators);
   {
@@ -221,48 +241,122 @@ void Emitter::emitRows(Value panel, Value m, Value n, int64_t rows,
     scf::YieldOp::create(builder, next);
   }
   for (int64_t row = 0; row < rows; ++row)
-    for (int64_t column = 0; column < kColumnVectors; ++column)
-      store(forOp.getResult(row * kColumnVectors + column), add(m, row),
-            add(n, column * vectorElements), mask(column));
+    for (int64_t column = 0; column < kColumnVectors; ++column) {
+      Value result = forOp.getResult(row * kColumnVectors + column);
+      if (sums)
+        vector::StoreOp::create(
+            builder, result, sums,
+            ValueRange{add(sumsRow, row), index(column * vectorElements)});
+      else
+        store(result, add(m, row), add(n, column * vectorElements),
+              mask(column));
+    }
+}
+
+/// Computes C[m + i, n + j] += sums[i, j] for a C that is contiguous in m, with
+/// squares that are transposed in registers. `rows` and `columns` are null if
+/// all of the block exist.
+void Emitter::addTransposed(Value m, Value n, Value rows, Value columns) {
+  auto square = VectorType::get({vectorElements, vectorElements}, f32);
+  auto maskType =
+      VectorType::get({vectorElements, vectorElements}, builder.getI1Type());
+  for (int64_t first = 0; first < kColumnVectors * vectorElements;
+       first += vectorElements) {
+    Value block =
+        arith::ConstantOp::create(builder, builder.getZeroAttr(square));
+    for (int64_t i = 0; i < vectorElements; ++i) {
+      Value row = vector::LoadOp::create(builder, vector, sums,
+                                         ValueRange{index(i), index(first)});
+      block = vector::InsertOp::create(builder, row, block, i);
+    }
+    block =
+        vector::TransposeOp::create(builder, block, ArrayRef<int64_t>{1, 0});
+    Value masks;
+    if (rows || columns) {
+      Value all = index(vectorElements), rest = all;
+      if (columns)
+        rest = arith::MaxSIOp::create(
+            builder, arith::SubIOp::create(builder, columns, index(first)),
+            index(0));
+      masks = vector::CreateMaskOp::create(builder, maskType,
+                                           ValueRange{rest, rows ? rows : all});
+    }
+    for (int64_t j = 0; j < vectorElements; ++j) {
+      Value column = add(n, first + j), mask;
+      if (masks)
+        mask = vector::ExtractOp::create(builder, masks, j);
+      Value sum =
+          arith::AddFOp::create(builder, load(2, m, column, Value(), mask),
+                                vector::ExtractOp::create(builder, block, j));
+      store(sum, m, column, mask);
+    }
+  }
+}
+
+/// Computes up to `vectorElements` rows of one block of columns of a transposed
+/// C. `rows` is null if all of them exist.
+void Emitter::emitTransposedRows(Value m, Value n, Value rows, Value columns,
+                                 ArrayRef<Value> masks) {
+  int64_t block = getRowsOfBlock();
+  auto emit = [&](int64_t count) {
+    return [&, count](Value row) {
+      emitRows(arith::AddIOp::create(builder, m, row), n, count, masks, row);
+    };
+  };
+  Value whole = index(vectorElements);
+  if (rows)
+    whole = arith::SubIOp::create(
+        builder, rows, arith::RemUIOp::create(builder, rows, index(block)));
+  loop(index(0), whole, block, emit(block));
+  if (rows)
+    loop(whole, rows, 1, emit(1));
+  addTransposed(m, n, rows, columns);
 }
 
 /// Computes all rows of one block of columns. `columns` is null for a full
 /// block.
-void Emitter::emitColumns(Value panel, Value n, Value columns) {
+void Emitter::emitColumns(Value n, Value columns) {
   int64_t width = vectorElements * kColumnVectors;
   if (panel)
     fillPanel(panel, n, columns ? columns : index(width));
   SmallVector<Value> masks;
-  for (int64_t column = 0; columns && column < kColumnVectors; ++column) {
-    Value rest =
-        arith::SubIOp::create(builder, columns, index(column * vectorElements));
-    Value positive = arith::MaxSIOp::create(builder, rest, index(0));
-    masks.push_back(vector::CreateMaskOp::create(
-        builder, VectorType::get({vectorElements}, builder.getI1Type()),
-        positive));
-  }
-  // With AVX-512, accumulators use 16 of 32 registers. Other instruction sets
-  // have 16 registers in total.
-  int64_t block = vectorElements == 16 ? 8 : 4;
+  for (int64_t column = 0; columns && column < kColumnVectors; ++column)
+    masks.push_back(createMask(arith::SubIOp::create(
+        builder, columns, index(column * vectorElements))));
+  int64_t block = sums ? vectorElements : getRowsOfBlock();
   Value wholeRows = floorTo(contraction.m, block);
+  Value endRows = extentOf(contraction.m);
+  if (!sums) {
+    loop(index(0), wholeRows, block,
+         [&](Value m) { emitRows(m, n, block, masks); });
+    loop(wholeRows, endRows, 1, [&](Value m) { emitRows(m, n, 1, masks); });
+    return;
+  }
   loop(index(0), wholeRows, block,
-       [&](Value m) { emitRows(panel, m, n, block, masks); });
-  loop(wholeRows, extentOf(contraction.m), 1,
-       [&](Value m) { emitRows(panel, m, n, 1, masks); });
+       [&](Value m) { emitTransposedRows(m, n, Value(), columns, masks); });
+  if (contraction.m.extent && *contraction.m.extent % block == 0)
+    return;
+  // The loop has at most one iteration.
+  loop(wholeRows, endRows, block, [&](Value m) {
+    emitTransposedRows(m, n, arith::SubIOp::create(builder, endRows, m),
+                       columns, masks);
+  });
 }
 
 void Emitter::emitBlocks() {
   int64_t width = vectorElements * kColumnVectors;
-  Value panel = contraction.rhsTransposed ? createPanel() : Value();
+  if (contraction.rhsTransposed)
+    panel = createTemporary(*contraction.k.extent);
+  if (contraction.resultTransposed)
+    sums = createTemporary(vectorElements);
   Value wholeColumns = floorTo(contraction.n, width);
   loop(index(0), wholeColumns, width,
-       [&](Value n) { emitColumns(panel, n, Value()); });
+       [&](Value n) { emitColumns(n, Value()); });
   if (contraction.n.extent && *contraction.n.extent % width == 0)
     return;
   // The loop has at most one iteration.
   loop(wholeColumns, extentOf(contraction.n), width, [&](Value n) {
-    emitColumns(panel, n,
-                arith::SubIOp::create(builder, extentOf(contraction.n), n));
+    emitColumns(n, arith::SubIOp::create(builder, extentOf(contraction.n), n));
   });
 }
 
@@ -313,7 +407,7 @@ void Emitter::emitDotColumns(Value n, int64_t columns) {
       Value before = loadScalar(2, index(row), add(n, column), Value());
       memref::StoreOp::create(
           builder, arith::AddFOp::create(builder, before, sum),
-          contraction.op->getOperand(2),
+          contraction.buffers[2],
           subscript(2, index(row), add(n, column), Value()));
     }
 }

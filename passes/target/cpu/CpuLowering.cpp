@@ -54,6 +54,7 @@ static void addLoops(OpPassManager &pm, const Processor &processor) {
   OpPassManager &functions = pm.nest<func::FuncOp>();
   functions.addPass(
       ark::createVectorizeContractionsPass({processor.vectorElements}));
+  functions.addPass(ark::createInterchangeLoopsPass());
   functions.addPass(ark::createRelaxReductionsPass());
   functions.addPass(createConvertLinalgToLoopsPass());
   functions.addPass(ark::createExpandFloatsPass({!processor.fp16}));

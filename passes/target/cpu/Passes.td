@@ -17,7 +17,13 @@ def VectorizeContractionsPass
       (a weight stored `[out, in]`), each panel of the operand is transposed
       first, once for all rows of the tile;
     - few rows, both operands contiguous in `k`: dot products, which read the
-      right operand once and need no panel.
+      right operand once and need no panel;
+    - left operand contiguous in `m`, right operand in `k`: blocks of the
+      transposed result, which need no panel. Squares of the sums are transposed
+      in registers and added to the result.
+
+    Operands and results in other orders of their dimensions, such as
+    column-major results, are transposed by `memref.transpose` first.
 
     Other contractions stay as they are and become loops later.
 
@@ -42,6 +48,27 @@ def VectorizeContractionsPass
     "::mlir::scf::SCFDialect",
     "::mlir::vector::VectorDialect",
   ];
+}
+
+def InterchangeLoopsPass : Pass<"ark-interchange-loops", "::mlir::func::FuncOp"> {
+  let summary = "Run the innermost loops of elementwise ops along contiguous elements";
+  let description = [{
+    Moves the loop along which the most operands are contiguous to the end, if more operands are
+    contiguous along it than along the last loop. The epilogue of a product with a column-major
+    result thus writes whole cache lines, and LLVM can vectorise its loop.
+
+    ```mlir
+    linalg.fill ins(%0 : f32) outs(%c : memref<64x32xf32, strided<[1, 64]>>)
+    // =>
+    linalg.generic {indexing_maps = [affine_map<(d0, d1) -> ()>, affine_map<(d0, d1) -> (d1, d0)>],
+                    iterator_types = ["parallel", "parallel"]}
+        ins(%0 : f32) outs(%c : memref<64x32xf32, strided<[1, 64]>>) {...}
+    ```
+  }];
+  let statistics = [
+    Statistic<"numInterchanged", "interchanged", "Elementwise ops with interchanged loops">,
+  ];
+  let dependentDialects = ["::mlir::affine::AffineDialect"];
 }
 
 def BitcastNarrowFloatsPass : Pass<"ark-bitcast-narrow-floats", "::mlir::ModuleOp"> {

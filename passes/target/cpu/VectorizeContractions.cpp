@@ -66,6 +66,7 @@ private:
       return;
     }
     ImplicitLocOpBuilder builder(op.getLoc(), op);
+    contraction->transposeBuffers(builder);
     SmallVector<Value> extents;
     for (Range range : op.createLoopRanges(builder, op.getLoc()))
       extents.push_back(
