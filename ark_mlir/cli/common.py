@@ -317,6 +317,7 @@ def open_program(path: str, options: argparse.Namespace) -> Executable:
 
     if not Path(path).is_dir() and Path(path).suffix != ".mlir":
         bundle = open_bundle(path)
+        refuse_compile_options(path, options)
         check_program(options.program, [bundle.manifest.program], path)
         return Executable(bundle)
     programs, settings = load_programs(path, options)
@@ -327,6 +328,16 @@ def open_program(path: str, options: argparse.Namespace) -> Executable:
     if not Path(path).is_dir():
         check_program(options.program, [executable.name, *programs], path)
     return executable
+
+
+def refuse_compile_options(path: str, options: argparse.Namespace) -> None:
+    """Raises InvalidUsageError if a command that opens a bundle has options of the compiler."""
+    for option, value in (("--target", options.target), ("--set", options.settings)):
+        if value:
+            raise InvalidUsageError(
+                f"{option}: a bundle is compiled already; pass {option} to ark compile",
+                location=path,
+            )
 
 
 def check_program(name: str | None, known: Sequence[str], path: str) -> None:

@@ -11,10 +11,12 @@ from .common import (
     Commands,
     add_command,
     add_compile_options,
+    check_program,
     count,
     import_compiler,
     load_programs,
     open_bundle,
+    refuse_compile_options,
 )
 
 if TYPE_CHECKING:
@@ -121,11 +123,15 @@ def print_validation(topology: Topology, options: argparse.Namespace) -> int:
 def open_world(options: argparse.Namespace) -> Bundle:
     """Reads a bundle, or compiles the schedule of an ``.mlir`` file or of all ranks of a model.
 
-    Raises InvalidUsageError if a model has several programs and ``--program`` names none of them.
+    Raises InvalidUsageError if a model has several programs and ``--program`` names none of them,
+    or if a bundle comes with another ``--program`` or with options of the compiler.
     """
     source = Path(options.source)
     if not source.is_dir() and source.suffix != ".mlir":
-        return open_bundle(options.source)
+        bundle = open_bundle(options.source)
+        refuse_compile_options(options.source, options)
+        check_program(options.program, [bundle.manifest.program], options.source)
+        return bundle
     if source.is_dir() and options.world is not None:
         options.settings.append(("tensor_parallel", options.world))
     programs, settings = load_programs(options.source, options)

@@ -315,6 +315,16 @@ def test_show_a_bundle(ark: Ark, tmp_path: Path) -> None:
     assert (tmp_path / "a.html").read_text().startswith("<!DOCTYPE html>")
 
 
+@pytest.mark.parametrize("command", [("show",), ("simulate", "--topology", "h200")], ids=str)
+@pytest.mark.parametrize("option", [("--target", "cpu:2"), ("--set", "scheduler=list")], ids=str)
+def test_a_bundle_takes_no_options_of_the_compiler(
+    ark: Ark, bundle: Path, command: tuple[str, ...], option: tuple[str, ...]
+) -> None:
+    result = ark(command[0], bundle, *command[1:], *option)
+    assert (result.status, result.out) == (1, "")
+    assert f"{option[0]}: a bundle is compiled already; pass {option[0]} to ark" in result.err
+
+
 def test_show_refuses_a_program_that_is_not_compiled(
     ark: Ark, fake_compiler: Calls, fake_model: list[Any], tmp_path: Path
 ) -> None:

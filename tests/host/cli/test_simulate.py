@@ -30,6 +30,7 @@ def test_simulate_a_bundle(ark: Ark, tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (("--topology", "h200", "--world", "2"), "program 'toy' has 1 ranks, not 2"),
+        (("--topology", "h200", "--program", "other"), "--program other: there is no such program"),
         (("--topology", "h200", "--world", "9"), "--world 9: topology 'h200' has only 8 GPUs"),
         (("--topology", "none.json"), "none.json: cannot be read: No such file"),
         (("--topology", "h200", "--measured", "-1"), "measured_ns must be a positive number"),
