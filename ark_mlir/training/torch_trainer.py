@@ -88,7 +88,7 @@ def from_torch(
         >>> net = torch.nn.Linear(8, 1)
         >>> def loss(net, batch):
         ...     return torch.nn.functional.mse_loss(net(batch["x"]), batch["y"])
-        >>> batch = {"x": torch.ones(4, 8), "y": torch.zeros(4, 1)}
+        >>> batch = {"x": torch.ones(4, 8), "y": torch.full((4, 1), 9.0)}
         >>> adam = torch.optim.Adam(net.parameters(), lr=0.01)
         >>> with ark.training.from_torch(net, loss, batch, optimizer=adam) as trainer:
         ...     losses = trainer.run([batch] * 20)
