@@ -48,7 +48,7 @@ func.func @indices(%c: memref<8x4xindex, strided<[1, 8]>>) {
 
 // -----
 
-// As many operands are contiguous along one loop as along the other.
+// Each loop has one contiguous operand, so the last loop stays the innermost one.
 // CHECK-LABEL: func.func @transposeDoesNotChange
 func.func @transposeDoesNotChange(%a: memref<8x4xf32>, %c: memref<8x4xf32, strided<[1, 8]>>) {
   // CHECK: linalg.copy
@@ -58,7 +58,7 @@ func.func @transposeDoesNotChange(%a: memref<8x4xf32>, %c: memref<8x4xf32, strid
 
 // -----
 
-// The order of a sum is its rounding.
+// The order of the additions determines the rounding, so the loops of a reduction stay.
 // CHECK-LABEL: func.func @reductionDoesNotChange
 func.func @reductionDoesNotChange(%a: memref<8x4xf32, strided<[1, 8]>>, %c: memref<4xf32>) {
   // CHECK: linalg.reduce
