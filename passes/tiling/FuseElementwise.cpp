@@ -65,15 +65,20 @@ static int64_t countBytesAtOnce(linalg::GenericOp producer) {
   return most * getElementBytes(type.getElementType());
 }
 
+/// Returns true if bufferization may compute the producer's result in the
+/// group's out. A norm cannot read its input from its out.
+static bool canShareOut(linalg::GenericOp producer) {
+  Operation *yield = producer->getBlock()->getTerminator();
+  return producer.getResult(0).getType() == yield->getOperand(0).getType() &&
+         llvm::none_of(producer->getUsers(), llvm::IsaPred<RowNormOp>);
+}
+
 /// Returns true if a tile of the producer's result takes more than half of a
-/// GPU's shared memory, so that two such tiles do not fit. A value with the
-/// type of the group's result needs no memory, because it is computed in the
-/// out.
+/// GPU's shared memory, so that two such tiles do not fit.
 static bool exceedsSharedMemory(linalg::GenericOp producer) {
   TargetAttr target = findTarget(producer);
-  Operation *yield = producer->getBlock()->getTerminator();
   return target && target.isGpu() && producer->getNumResults() == 1 &&
-         producer.getResult(0).getType() != yield->getOperand(0).getType() &&
+         !canShareOut(producer) &&
          2 * countBytesAtOnce(producer) > target.getSharedMemory();
 }
 

@@ -11,8 +11,20 @@
 // TWICE: math.exp
 // TWICE: epilogue {
 // TWICE-NOT: linalg
+// TWICE-LABEL: ark.program @sameTypes
+// TWICE-NOT: linalg
+// TWICE: ark.row_norm
+// TWICE: prologue {
+// TWICE: math.exp
+// TWICE: epilogue {
+// TWICE-NOT: linalg
 
 // ONCE-LABEL: ark.program @longRows
+// ONCE: linalg.generic
+// ONCE: math.exp
+// ONCE: ark.row_norm
+// ONCE-NOT: math.exp
+// ONCE-LABEL: ark.program @sameTypes
 // ONCE: linalg.generic
 // ONCE: math.exp
 // ONCE: ark.row_norm
@@ -29,5 +41,17 @@ module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms
       ark.yield %3 : tensor<3x4000xbf16>
     }
     ark.return %0 : tensor<3x4000xbf16>
+  }
+
+  // A norm cannot read its input from its out, although both have one type.
+  ark.program @sameTypes(
+      %x: tensor<3x4000xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+      -> (tensor<3x4000xf32> {ark.name = "y"}) {
+    %0 = ark.group "g" (%a = %x) : (tensor<3x4000xf32>) -> tensor<3x4000xf32> {
+      %1 = ark.exp %a : (tensor<3x4000xf32>) -> tensor<3x4000xf32>
+      %2 = ark.rmsnorm %1 eps = 1.0e-5 : (tensor<3x4000xf32>) -> tensor<3x4000xf32>
+      ark.yield %2 : tensor<3x4000xf32>
+    }
+    ark.return %0 : tensor<3x4000xf32>
   }
 }
