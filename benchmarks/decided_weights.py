@@ -146,9 +146,7 @@ def _rows(direction: Tensor, count: int, margin: float, generator: torch.Generat
     return best * along + noise
 
 
-def _restart(
-    model: TorchDecoder, caches: Mapping[str, Tensor], start: Any, position: int
-) -> None:
+def _restart(model: TorchDecoder, caches: Mapping[str, Tensor], start: Any, position: int) -> None:
     model.restore(caches)
     model.put(torch.from_numpy(np.asarray(start)), position)
 

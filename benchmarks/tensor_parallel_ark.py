@@ -130,7 +130,7 @@ class Problem:
     """The weights, caches and correct logits of a setting.
 
     Args:
-        decides: True for weights whose tokens do not depend on rounding; see decided_weights.py. The
+        decides: True for weights whose tokens do not depend on rounding (decided_weights.py). The
             vocabulary head is then a weight of its own.
 
     Attributes:

@@ -4,8 +4,9 @@ Attention heads, the inner columns of the MLP and the rows of the vocabulary hea
 the ranks; each rank has all norms and the whole table of embeddings. If the head is tied to the
 table, it reads its rows of the table. With a *split embedding*, each rank has only its rows of the
 table, and looks up the tokens in them: an ``all_reduce`` adds the rows of all ranks, of which all
-but one are negative zeros, so that the sum has the bits of the whole table. If there are more ranks than heads of keys and values,
-several ranks have the same head, and compute the same keys and values.
+but one are negative zeros, so that the sum has the bits of the whole table. If there are more ranks
+than heads of keys and values, several ranks have the same head, and compute the same keys and
+values.
 
 ``o_proj`` and ``down_proj`` compute partial sums in the dtype of the model, which an ``all_reduce``
 adds: two in each layer. An ``all_reduce`` adds in fp32 in order of rank, and rounds once; the ring

@@ -85,7 +85,9 @@ def test_wrong_results_have_no_times(bundles: Path) -> None:
 @pytest.fixture(scope="module")
 def shared_bundles(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("shared")
-    done = benchmark("--compile", folder, "--one-gpu", "--ranks", "1,2,4", *WIDE, "--target", "cpu:4")
+    done = benchmark(
+        "--compile", folder, "--one-gpu", "--ranks", "1,2,4", *WIDE, "--target", "cpu:4"
+    )
     assert done.returncode == 0, done.stderr
     return folder
 

@@ -119,7 +119,7 @@ def test_every_bit_of_a_row_arrives(size: int) -> None:
         for outputs in world.run({"ids": np.array(order, np.int32)}):
             assert outputs["y"].tobytes() == table[order].tobytes()
         for token in (-1, 5):
-            with pytest.raises(ark.ArkError, match="out of range|outside"):
+            with pytest.raises(ark.ArkError, match="is out of range"):
                 world.run({"ids": np.array([0, 1, token, 2, 3], np.int32)})
 
 

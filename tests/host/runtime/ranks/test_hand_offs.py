@@ -93,7 +93,7 @@ def test_reasons_are_about_hand_offs() -> None:
 
 
 def test_every_access_of_the_texts_is_explored() -> None:
-    """A new access in a text needs a hand-off. Other loads of packets differ in their width alone."""
+    """A new access in a text needs a hand-off. Other packets differ in their width alone."""
     explored = {
         "ark_add_release",
         "ark_add_remote_arrival",
