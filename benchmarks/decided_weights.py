@@ -15,8 +15,8 @@ logit:
   logits are smaller than `BEST` by the margin. An error of the hidden state changes the logit of a
   rival by the relative error, times a normal random number.
 
-The margin is ten times the relative error of PyTorch in bf16, so that rounding changes no token. A
-wrong sum in one layer changes the hidden states of all steps by much more than rounding, and in
+The margin is ten times the relative error of PyTorch in bf16, or `LEAST_MARGIN` if this is more, so
+that rounding changes no token. A wrong sum in one layer changes the hidden states of all steps by much more than rounding, and in
 some step a rival wins. From then on, a program reads other tokens, and makes other ones.
 
 The head must not be tied to the table of embeddings: the next embedding would be a function of the
