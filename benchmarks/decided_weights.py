@@ -16,8 +16,9 @@ logit:
   rival by the relative error, times a normal random number.
 
 The margin is ten times the relative error of PyTorch in bf16, or `LEAST_MARGIN` if this is more, so
-that rounding changes no token. A wrong sum in one layer changes the hidden states of all steps by much more than rounding, and in
-some step a rival wins. From then on, a program reads other tokens, and makes other ones.
+that rounding changes no token. A wrong sum in one layer changes the hidden states of all steps by
+much more than rounding, and in some step a rival wins. From then on, a program reads other tokens,
+and makes other ones.
 
 The head must not be tied to the table of embeddings: the next embedding would be a function of the
 hidden state, and the hidden states of all steps would converge. `decode_settings.untied` gives a
