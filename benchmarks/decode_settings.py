@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 Shapes = dict[str, tuple[int, ...]]
 
@@ -145,6 +145,18 @@ TINY = Sizes(
     scaling=(8.0, 1.0, 4.0, 64),
     tied=False,
 )
+TINY_WIDE = Sizes(
+    vocabulary=8192,
+    hidden=256,
+    layers=2,
+    heads=8,
+    kv_heads=4,
+    head=32,
+    intermediate=512,
+    eps=1e-5,
+    theta=10000.0,
+    tied=False,
+)
 TINY_NORM = Sizes(
     vocabulary=384,
     hidden=96,
@@ -195,6 +207,11 @@ class Setting:
         return 2.0 * self.batch * (weights + attention)
 
 
+def untied(setting: Setting) -> Setting:
+    """Returns a setting whose vocabulary head is a weight of its own."""
+    return replace(setting, sizes=replace(setting.sizes, tied=False))
+
+
 def _product(shape: tuple[int, ...]) -> int:
     result = 1
     for extent in shape:
@@ -215,6 +232,7 @@ SETTINGS = {
     "Qwen3-14B": Setting("Qwen3-14B, positions up to 160", QWEN3_14B, 160),
     "Llama-3.1-8B": Setting("Llama-3.1-8B, positions up to 160", LLAMA_8B, 160),
     "tiny": Setting("a small Llama", TINY, 48),
+    "tiny-160": Setting("a small Llama, positions up to 160", TINY_WIDE, 160),
     "tiny-norm": Setting("a small Qwen3, batch 2", TINY_NORM, 40, batch=2),
 }
 FIGURES = ("A", "B", "A-1k")

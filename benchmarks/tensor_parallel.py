@@ -41,7 +41,7 @@ os.environ.update(
 )
 
 from bundle_options import NOT_MEASURED, add_one_gpu, bundle_parser, device_options
-from decode_settings import SETTINGS
+from decode_settings import SETTINGS, untied
 from table import table
 from tensor_parallel_ark import ArkArm, ArkRanks, Problem, bundle_path
 
@@ -152,7 +152,8 @@ def compile_world(name: str, ranks: int, options: argparse.Namespace) -> None:
 
     from ark_mlir.models.decoder import build_decode, divide
 
-    setting, config = SETTINGS[name], decoder_config(SETTINGS[name])
+    setting = untied(SETTINGS[name]) if options.one_gpu else SETTINGS[name]
+    config = decoder_config(setting)
     path = bundle_path(options.compile, name, ranks, options.one_gpu)
     path.unlink(missing_ok=True)
     programs = [

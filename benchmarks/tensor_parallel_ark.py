@@ -5,20 +5,24 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from decode_settings import SETTINGS
+from decode_settings import SETTINGS, untied
+from protocol.comparison import error_of
 
 import ark_mlir as ark
+
+if TYPE_CHECKING:
+    from decided_weights import Decided
 
 # Number of positions at which logits are checked.
 CHECKED = 4
 
 
 def bundle_path(folder: Path, name: str, ranks: int, one_gpu: bool = False) -> Path:
-    """Returns the file of a bundle; `one_gpu` is True if several ranks share one GPU."""
-    return folder / f"{name}-{ranks}-ranks{'-one-gpu' if one_gpu and ranks > 1 else ''}.arkbin"
+    """Returns the file of a bundle; `one_gpu` is True if all ranks share one GPU."""
+    return folder / f"{name}-{ranks}-ranks{'-one-gpu' if one_gpu else ''}.arkbin"
 
 
 class ArkRanks:
@@ -125,26 +129,32 @@ def as_bound(tensor: Any, gpu: int, *, copied: bool) -> Any:
 class Problem:
     """The weights, caches and correct logits of a setting.
 
+    Args:
+        decides: True for weights whose tokens do not depend on rounding (decided_weights.py). The
+            vocabulary head is then a weight of its own.
+
     Attributes:
         tensors: weights and caches, on the first GPU if there are GPUs.
         bound: the relative error of PyTorch in bf16 on one device.
+        decided: the tokens after the token of each pair, or None.
     """
 
-    def __init__(self, name: str, folder: Path, device: str) -> None:
+    def __init__(self, name: str, folder: Path, device: str, decides: bool = False) -> None:
         self.name, self.rope = name, folder / f"{name}.npz"
-        self.setting = setting = SETTINGS[name]
+        self.setting = setting = untied(SETTINGS[name]) if decides else SETTINGS[name]
         generator = np.random.default_rng(0)
         tokens = generator.integers(0, setting.sizes.vocabulary, (CHECKED, setting.batch))
         positions = np.linspace(self.first, setting.context - 1, CHECKED).astype(int)
         self.pairs = list(zip(tokens, positions.tolist(), strict=True))
-        self.tensors, self._right, found = self._compute(device)
+        self.decided: Decided | None = None
+        self.tensors, self._right, found = self._compute(device, decides)
         self.bound = self.error_of(found)
         if device == "cuda":
             import torch
 
             torch.cuda.empty_cache()  # the models of :meth:`_compute`, which is at its end
 
-    def _compute(self, device: str) -> tuple[dict[str, Any], Any, Any]:
+    def _compute(self, device: str, decides: bool) -> tuple[dict[str, Any], Any, Any]:
         """Returns weights and caches, and the logits in fp32 and in bf16."""
         import torch
         from decode_arms import TorchArm as OneDevice
@@ -159,7 +169,14 @@ class Problem:
             arm = OneDevice(model, model)
             return np.stack([arm.logits(*pair) for pair in self.pairs])
 
-        return {**weights, **caches}, logits(torch.float32), logits(torch.bfloat16)
+        exact, rounded = logits(torch.float32), logits(torch.bfloat16)
+        if decides:
+            from decided_weights import decide
+
+            starts, error = [token for token, _ in self.pairs], error_of(rounded, exact)
+            self.decided = decide(setting, weights, caches, rope, starts, self.first, error)
+            exact, rounded = logits(torch.float32), logits(torch.bfloat16)
+        return {**weights, **caches}, exact, rounded
 
     @property
     def first(self) -> int:
@@ -173,8 +190,6 @@ class Problem:
 
     def error_of(self, logits: Any) -> float:
         """Returns the relative error of logits."""
-        from protocol.comparison import error_of
-
         return error_of(logits, self._right)
 
 

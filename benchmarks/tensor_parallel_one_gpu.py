@@ -9,9 +9,9 @@ tensor_parallel.py measures ark's arm. Before the measurement:
 
 - The logits of a few positions are compared with PyTorch in fp32. A program whose relative error is
   above twice that of PyTorch's bf16 has no times.
-- Both programs generate tokens from a few first tokens, and the table has the number of tokens that
-  are equal up to the first difference. At a difference, the logits of that step are compared: if
-  their relative difference is above the same bound, the program has no times.
+- Each program generates tokens from a few first tokens. The weights decide these tokens by a margin
+  that rounding does not reach (decided_weights.py). A program with another token has no times. The
+  vocabulary head is a weight of its own, also where that of the model is tied to the embeddings.
 
 If a program has no times, the exit status is 1. The columns of several GPUs are "not measured".
 """
@@ -25,11 +25,9 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from bundle_options import NOT_MEASURED
-from protocol.comparison import error_of
 from table import table
 from tensor_parallel_ark import ArkArm, ArkRanks, Problem, bundle_path
 
@@ -47,14 +45,12 @@ class Result:
     Attributes:
         seconds: the median of the seconds of a token.
         error: the relative error of the logits.
-        equal: the number of tokens that equal those of one rank, up to the first differences.
-        made: the number of tokens that one rank generated.
+        tokens: the number of tokens, all of which are those that the weights decide.
     """
 
     seconds: float | None = None
     error: float | None = None
-    equal: int | None = None
-    made: int | None = None
+    tokens: int | None = None
 
 
 @dataclass
@@ -94,7 +90,14 @@ class OneGpuSession:
         """Adds the rows of one setting."""
         results = {ranks: Result() for ranks in self._worlds}
         try:
-            problem = Problem(name, self._folder, self._device)
+            problem = Problem(name, self._folder, self._device, decides=True)
+            assert problem.decided is not None
+            print(
+                f"{name}: the right token wins by {problem.decided.margin:.2f} standard deviations "
+                f"of the logits, with {problem.decided.rivals} rivals; the error of bf16 is "
+                f"{problem.bound:.4f}",
+                flush=True,
+            )
             with ExitStack() as stack:
                 runners = self._load(problem, stack)
                 results |= {runner.ranks: runner.result for runner in runners}
@@ -130,10 +133,7 @@ class OneGpuSession:
                 result.error = problem.error_of(ArkArm(runner.program, problem).logits())
                 if not result.error <= 2 * problem.bound:
                     raise RuntimeError(f"WRONG: relative error {result.error:.5f}")
-                if right and right[0].ranks == 1:
-                    result.equal, result.made = compare_tokens(
-                        problem, right[0].program, runner.program
-                    )
+                result.tokens = count_tokens(problem, runner.program)
             except Exception as error:
                 self._fail(f"{problem.name}, ranks {runner.ranks}: {error}")
                 continue
@@ -154,14 +154,14 @@ class OneGpuSession:
     def _add_row(self, name: str, ranks: int, result: Result, one: Result) -> None:
         mine = result.seconds
         ratio = NOT_MEASURED if mine is None or not one.seconds else f"{mine / one.seconds:.3f}"
-        tokens = NOT_MEASURED if result.made is None else f"{result.equal} of {result.made}"
+        tokens = NOT_MEASURED if result.tokens is None else str(result.tokens)
         row = (
             name,
             str(ranks),
             NOT_MEASURED if mine is None else f"{1e3 * mine:.3f}",
             "" if ranks == 1 else ratio,
             f"{AIM:.2f}" if ranks == AIM_RANKS else "",
-            "" if ranks == 1 else tokens,
+            tokens,
             NOT_MEASURED if result.error is None else f"{result.error:.5f}",
             *("" if ranks == 1 else NOT_MEASURED for _ in SEVERAL),
         )
@@ -174,42 +174,28 @@ class OneGpuSession:
 
         device = torch.cuda.get_device_name() if self._device == "cuda" else "cpu"
         head = (
-            "setting", "ranks", "one GPU, ms", "/ one rank", "aim", "equal tokens",
+            "setting", "ranks", "one GPU, ms", "/ one rank", "aim", "right tokens",
             "relative error", *(f"{arm} on several GPUs, ms" for arm in SEVERAL),
         )  # fmt: skip
         machine = f"1 x {device}, PyTorch {torch.__version__}, all ranks in one launch"
         return f"{machine}\n\n{table(head, self._rows)}"
 
 
-def compare_tokens(problem: Problem, one: ArkRanks, world: ArkRanks) -> tuple[int, int]:
-    """Returns the number of equal tokens up to the first differences, and the number of all.
+def count_tokens(problem: Problem, program: ArkRanks) -> int:
+    """Returns the number of tokens of all sequences.
 
-    Raises RuntimeError if the logits of a step with another token differ by more than rounding.
+    Raises RuntimeError if a token is not the one that the weights decide.
     """
-    equal = made = 0
-    for token, _ in problem.pairs:
-        right, _ = one.generate(token, problem.first, problem.steps)
-        found, _ = world.generate(token, problem.first, problem.steps)
-        same = (right == found).all(axis=0)
-        step = int(np.argmin(same)) if not same.all() else problem.steps
-        if step < problem.steps:
-            require_rounding(problem, token, one, world, step)
+    assert problem.decided is not None
+    made = 0
+    for (token, _), right in zip(problem.pairs, problem.decided.tokens, strict=True):
+        found, _ = program.generate(token, problem.first, problem.steps)
+        same = found == right
+        if not same.all():
+            step = int(np.argmin(same.all(axis=0)))
+            raise RuntimeError(
+                f"WRONG: step {step} has token {found[:, step].tolist()}, and the weights decide "
+                f"{right[:, step].tolist()}"
+            )
         made += right.size
-        equal += step * right.shape[0]
-    return equal, made
-
-
-def require_rounding(
-    problem: Problem, token: Any, one: ArkRanks, world: ArkRanks, step: int
-) -> None:
-    """Raises RuntimeError if the logits of a step, of which all earlier tokens are equal, differ
-    by more than the bound of the logits.
-    """
-    _, right = one.generate(token, problem.first, step + 1)
-    _, found = world.generate(token, problem.first, step + 1)
-    difference = error_of(found, right)
-    if not difference <= 2 * problem.bound:
-        raise RuntimeError(
-            f"WRONG: step {step} has another token than one rank, and logits with a relative "
-            f"difference of {difference:.5f}"
-        )
+    return made

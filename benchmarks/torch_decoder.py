@@ -180,16 +180,23 @@ class TorchDecoder(nn.Module):
     def forward(self) -> Tensor:
         """Returns fp32 logits ``[batch, vocabulary]``; the most probable tokens become the next
         ones."""
+        logits = self.ranks.gather_logits(F.linear(self.hidden(), self.head)).float()
+        self.advance(logits.argmax(-1))
+        return logits
+
+    def advance(self, token: Tensor) -> None:
+        """Sets the token of the next step, at the next position."""
+        self.token.copy_(token)
+        self.position.add_(1)
+
+    def hidden(self) -> Tensor:
+        """Returns what the head reads, ``[batch, hidden]``, and writes keys and values."""
         x = F.embedding(self.token, self.embedding)
         rotation = self.cos[self.position], self.sin[self.position]
         attend = self._flex_attention() if self.flex else self._masked_attention()
         for layer in self.layers:
             x = layer(x, self.position, rotation, attend)
-        x = F.rms_norm(x, self.norm.shape, self.norm, self.sizes.eps)
-        logits = self.ranks.gather_logits(F.linear(x, self.head)).float()
-        self.token.copy_(logits.argmax(-1))
-        self.position.add_(1)
-        return logits
+        return F.rms_norm(x, self.norm.shape, self.norm, self.sizes.eps)
 
     def _masked_attention(self) -> Attention:
         mask = (self.positions <= self.position).view(1, 1, 1, -1)

@@ -96,6 +96,7 @@ class DecoderOptions(TypedDict, total=False):
     expert_parallel: bool
     expert_capacity: float | None
     sequence_parallel: bool
+    split_embedding: bool
 
 
 # Without options, or with an option of both classes, the folder decides about the class. Types
@@ -127,7 +128,8 @@ def load(
             unknown entry that is not ignored is an error, since it may change the model.
         options: options of the model type; see ``ark.models.encoder.load`` (batch, length, dtype,
             pooling, normalize) and ``ark.models.decoder.load`` (max_length, chunk, batch, dtype,
-            sampling, tensor_parallel, sequence_parallel, expert_parallel, expert_capacity).
+            sampling, tensor_parallel, sequence_parallel, split_embedding, expert_parallel,
+            expert_capacity).
 
     Returns an :class:`EmbeddingModel` for encoders, a :class:`GenerativeModel` for decoders. A type
     checker infers the class from an option that only one of them has; without such an option,

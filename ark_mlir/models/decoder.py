@@ -175,6 +175,7 @@ def load(
     sampling: bool = False,
     tensor_parallel: int = 1,
     sequence_parallel: bool = False,
+    split_embedding: bool = False,
     expert_parallel: bool = False,
     expert_capacity: float | None = None,
 ) -> GenerativeModel:
@@ -196,6 +197,9 @@ def load(
             world must have this number of ranks, and each rank must compile and generate.
         sequence_parallel: True if these ranks also divide the tokens of a chunk in ``prefill``,
             whose number must be a multiple of `tensor_parallel`.
+        split_embedding: True if each of these ranks has only its rows of the table of embeddings,
+            ``1 / tensor_parallel`` of its bytes. Each run has one more exchange, of the hidden
+            states before the first layer. Logits and tokens have the same bits.
         expert_parallel: True if each of these ranks has whole experts, instead of columns of every
             expert. The number of ranks must divide the number of experts.
         expert_capacity: with `expert_parallel` and `sequence_parallel`, ranks exchange the rows of
@@ -211,6 +215,8 @@ def load(
     ranks = as_count(tensor_parallel, "tensor_parallel")
     if sequence_parallel and ranks == 1:
         raise InvalidUsageError(f"sequence_parallel needs tensor_parallel above 1, not {ranks}")
+    if split_embedding and ranks == 1:
+        raise InvalidUsageError(f"split_embedding needs tensor_parallel above 1, not {ranks}")
     whole = bool(expert_parallel)
     capacity = _read_capacity(expert_capacity, whole and bool(sequence_parallel))
     if whole and ranks == 1:
@@ -264,7 +270,7 @@ def load(
         read_ends(folder, config, sizes.vocabulary),
     )
     if ranks > 1:
-        parts = _of_this_process(divide(sizes, ranks, whole))
+        parts = _of_this_process(divide(sizes, ranks, whole, bool(split_embedding)))
         of_rank = [build(sizes_of_rank) for sizes_of_rank in parts]
         model.ranks = {name: [built[name] for built in of_rank] for name in programs}
     return model

@@ -64,6 +64,7 @@ class DecoderConfig:
         windowed: for each layer, True if it has the window; a shorter tuple repeats.
         names: the names of the model's tensors.
         shard: the rank's shard.
+        split_embedding: True if each rank has only its rows of the table of embeddings.
 
     Example:
         >>> llama_1b = DecoderConfig(vocabulary=128256, hidden=2048, layers=16, heads=32,
@@ -110,6 +111,7 @@ class DecoderConfig:
     window: int | None = None
     windowed: tuple[bool, ...] = (False,)
     names: TensorNames = LLAMA
+    split_embedding: bool = False
 
     def has_window(self, layer: int) -> bool:
         """Returns True if a layer has the window."""
@@ -167,11 +169,14 @@ def _divides(config: DecoderConfig, name: str, size: int) -> bool:
     return whole % size == 0 or (name == "kv_heads" and size % whole == 0)
 
 
-def divide(config: DecoderConfig, size: int, whole_experts: bool = False) -> list[DecoderConfig]:
+def divide(
+    config: DecoderConfig, size: int, whole_experts: bool = False, split_embedding: bool = False
+) -> list[DecoderConfig]:
     """Returns the sizes of the shard of each rank.
 
     If there are more ranks than heads of keys and values, consecutive ranks have the same head.
-    With `whole_experts`, the ranks divide the experts, and not their columns. Raises
+    With `whole_experts`, the ranks divide the experts, and not their columns. With
+    `split_embedding`, the ranks divide the rows of the table of embeddings. Raises
     InvalidUsageError if `size` does not divide the number of heads, the width of the MLP, or the
     width or the number of experts, if it neither divides the number of heads of keys nor is a
     multiple of it, or if it exceeds the vocabulary.
@@ -192,6 +197,7 @@ def divide(config: DecoderConfig, size: int, whole_experts: bool = False) -> lis
             f"tensor_parallel {size} exceeds the vocabulary of {config.vocabulary} tokens"
         )
     parts: dict[str, Any] = {name: max(getattr(config, name) // size, 1) for name in _DIVIDED}
+    parts["split_embedding"] = split_embedding and size > 1
     if config.experts is not None:
         parts["experts"] = config.experts.divide(size, whole_experts)
     return [replace(config, **parts, shard=Shard(rank, size)) for rank in range(size)]

@@ -57,9 +57,12 @@ class DecoderGraph:
 
     @cached_property
     def table(self) -> Tensor:
-        """Returns the table of token embeddings."""
+        """Returns the table of token embeddings: with a split embedding, this rank's rows."""
         config = self.config
-        return self.parameter(f"{config.names.embedding}.weight", config.vocabulary, config.hidden)
+        rows = config.vocabulary
+        if config.split_embedding:
+            rows = len(config.shard.interval(rows))
+        return self.parameter(f"{config.names.embedding}.weight", rows, config.hidden)
 
     @cached_property
     def kv_length(self) -> Tensor | None:
@@ -319,7 +322,7 @@ class DecoderGraph:
     def hidden(self, ids: Tensor) -> Tensor:
         """Returns the hidden states after all layers, for tokens ``[batch, tokens]``."""
         config = self.config
-        if self.sequence:
+        if self.sequence and not config.split_embedding:
             ids = config.shard.rows(ark.reshape(ids, (self.batch * self.tokens,)))
         x = self.embedded(ids)
         _ = self.rotations  # built before the layers, since the layers share the rotations
@@ -328,9 +331,18 @@ class DecoderGraph:
         return self.all_rows(x, config.names.final_norm)
 
     def embedded(self, ids: Tensor) -> Tensor:
-        """Returns the hidden states before all layers, ``[number of ids, hidden]``."""
+        """Returns the hidden states before all layers, ``[number of ids, hidden]``.
+
+        If ranks divide the table and the tokens, the result has this rank's rows.
+        """
         config = self.config
-        x = ark.embedding(ids, self.table, name="embed_tokens")
+        if config.split_embedding:
+            every = ark.reshape(ids, (math.prod(ids.shape),))
+            x = config.shard.embedding(every, self.table, config.vocabulary, self.sequence)
+            if not self.sequence:
+                x = ark.reshape(x, (*ids.shape, config.hidden))
+        else:
+            x = ark.embedding(ids, self.table, name="embed_tokens")
         if config.learned_positions:
             table = self.parameter(
                 f"{config.names.positions}.weight", config.positions, config.hidden
@@ -338,7 +350,7 @@ class DecoderGraph:
             x = x + ark.gather(table, self.own_positions, 0, name="embed_positions")
         if config.embedding_scale != 1:
             x = ark.mul(x, config.embedding_scale, name="embed_scale")
-        return ark.reshape(x, (math.prod(ids.shape), config.hidden))
+        return ark.reshape(x, (-1, config.hidden))
 
     def next_token(
         self, hidden: Tensor, last: Tensor | None, position: Tensor, sampling: bool
@@ -375,8 +387,8 @@ class DecoderGraph:
         rows = config.shard.interval(config.vocabulary)
         if not config.tied:
             return self.dense(hidden, names.head, len(rows), config.head_bias)
-        # The head reads its rows of the table, which every rank has for the embeddings.
+        # The head reads its rows of the table. Without a split embedding, every rank has all rows.
         table = self.table
-        if len(rows) < config.vocabulary:
+        if len(rows) < table.shape[0]:
             table = ark.slice(table, (rows.start, 0), (rows.stop, config.hidden), name="lm_head")
         return ark.matmul(hidden, table, transpose_other=True, name="lm_head")

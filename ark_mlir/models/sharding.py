@@ -2,8 +2,11 @@
 
 Attention heads, the inner columns of the MLP and the rows of the vocabulary head are divided among
 the ranks; each rank has all norms and the whole table of embeddings. If the head is tied to the
-table, it reads its rows of the table. If there are more ranks than heads of keys and values,
-several ranks have the same head, and compute the same keys and values.
+table, it reads its rows of the table. With a *split embedding*, each rank has only its rows of the
+table, and looks up the tokens in them: an ``all_reduce`` adds the rows of all ranks, of which all
+but one are negative zeros, so that the sum has the bits of the whole table. If there are more ranks
+than heads of keys and values, several ranks have the same head, and compute the same keys and
+values.
 
 ``o_proj`` and ``down_proj`` compute partial sums in the dtype of the model, which an ``all_reduce``
 adds: two in each layer. An ``all_reduce`` adds in fp32 in order of rank, and rounds once; the ring
@@ -84,6 +87,37 @@ class Shard:
         if self.size == 1 or not layer.endswith(_PARTIAL):
             return product
         return ark.reduce_scatter(product, 0, name=f"{layer}.sum")
+
+    def embedding(
+        self, ids: Tensor, part: Tensor, vocabulary: int, scatters: bool = False
+    ) -> Tensor:
+        """Returns the rows of a table for `ids` ``[n]``, from this rank's part of the table.
+
+        The result is ``[n, hidden]``, with the bits of the whole table on all ranks; with
+        `scatters`, this rank's rows of it. The parts of two ranks may have rows in common, to which
+        the first of these ranks contributes. An index outside of the vocabulary is an error of
+        the run on all ranks.
+        """
+        extent = part.shape[0]
+        begin, end = self.rank * extent, min((self.rank + 1) * extent, vocabulary)
+
+        def within(first: int, last: int) -> Tensor:
+            below = ark.less(ids, last, name="embed_tokens.own")
+            return ark.logical_and(
+                ark.greater_equal(ids, first, name="embed_tokens.own"), below,
+                name="embed_tokens.own",
+            )  # fmt: skip
+
+        own = within(begin, end)
+        index = ark.sub(ids, self.interval(vocabulary).start, name="embed_tokens.index")
+        other = ark.where(within(0, vocabulary), 0, ids, name="embed_tokens.index")
+        index = ark.where(own, index, other, name="embed_tokens.index")
+        rows = ark.embedding(index, part, name="embed_tokens")
+        # A negative zero changes no summand, not even the sign of a zero.
+        rows = ark.where(ark.unsqueeze(own, -1), rows, -0.0, name="embed_tokens.part")
+        if scatters:
+            return ark.reduce_scatter(rows, 0, name="embed_tokens.sum")
+        return ark.all_reduce(rows, name="embed_tokens.sum")
 
     def rows(self, x: Tensor) -> Tensor:
         """Returns this rank's rows of `x`; the number of rows is a multiple of that of ranks."""

@@ -300,12 +300,17 @@ def Ark_ReceivePacketsOp : Ark_Op<"receive_packets", [
   let description = [{
     - (receive_packets_c1) both buffers have one shape, which is static.
     - (receive_packets_c2) packets have twice the bits of the values.
+    - (receive_packets_c3) `per_load` is 1, 2 or 4, and so many packets have at most 16 bytes.
+
+    `per_load` limits the packets that a thread loads at once, for a buffer that begins in the
+    middle of a vector of packets. Without it, a thread loads as many as divide the rows.
 
     ```mlir
     ark.receive_packets %x to %values : memref<1x2048xi32> to memref<1x2048xbf16>
     ```
   }];
-  let arguments = (ins MemRefOf<[I32, I64]>:$packets, MemRefOf<[BF16, F16, F32]>:$values);
+  let arguments = (ins MemRefOf<[I32, I64]>:$packets, MemRefOf<[BF16, F16, F32]>:$values,
+      OptionalAttr<I64Attr>:$per_load);
   let assemblyFormat = "$packets `to` $values attr-dict `:` type($packets) `to` type($values)";
   let hasVerifier = 1;
 }

@@ -12,9 +12,9 @@ Type mlir::ark::getPacketType(Type value) {
   return nullptr;
 }
 
-/// Returns true for f32 values and for the packets that carry them.
-static bool isWide(Type element) {
-  return element.isF32() || element.isInteger(64);
+int64_t PacketRows::getMaxPerLoad(Type element) {
+  bool isWide = element.isF32() || element.isInteger(64);
+  return isWide ? kWidePacketsPerLoad : kPacketsPerLoad;
 }
 
 std::optional<PacketRows> PacketRows::match(MemRefType type) {
@@ -24,8 +24,7 @@ std::optional<PacketRows> PacketRows::match(MemRefType type) {
       failed(type.getStridesAndOffset(strides, offset)))
     return std::nullopt;
   PacketRows rows{/*count=*/1, /*size=*/1, /*stride=*/0,
-                  isWide(type.getElementType()) ? kWidePacketsPerLoad
-                                                : kPacketsPerLoad};
+                  getMaxPerLoad(type.getElementType())};
   for (int64_t dim = type.getRank() - 1; dim >= 0; --dim) {
     int64_t extent = type.getDimSize(dim);
     if (extent == 1)
@@ -42,8 +41,9 @@ std::optional<PacketRows> PacketRows::match(MemRefType type) {
       return std::nullopt;
     }
   }
-  bool isLoadable = rows.size % rows.perLoad == 0 &&
-                    !ShapedType::isDynamic(rows.stride) &&
-                    rows.stride % rows.perLoad == 0;
-  return isLoadable ? std::optional(rows) : std::nullopt;
+  if (ShapedType::isDynamic(rows.stride))
+    return std::nullopt;
+  while (rows.size % rows.perLoad != 0 || rows.stride % rows.perLoad != 0)
+    rows.perLoad /= 2;
+  return rows;
 }

@@ -304,6 +304,16 @@ getOffsets(OpBuilder &builder, RegionAttr region, RegionAttr received) {
   return offsets;
 }
 
+/// Returns the packets per load of a receipt, or null if a buffer of this type
+/// has as many.
+static IntegerAttr getPerLoadAttr(OpBuilder &builder,
+                                  const PacketReceipt &receipt,
+                                  MemRefType type) {
+  return PacketRows::match(type)->perLoad == receipt.perLoad
+             ? nullptr
+             : builder.getI64IntegerAttr(receipt.perLoad);
+}
+
 /// Receives the values of the packets into a temporary. If the receipt has
 /// several operands, the first one becomes the operand for all, and the others
 /// lose their uses.
@@ -317,7 +327,8 @@ void Rewriter::receive(const PacketReceipt &receipt) {
   builder.setInsertionPointToStart(first.getTile().getOwner());
   Value values = createValues(type, loc);
   auto received =
-      ReceivePacketsOp::create(builder, loc, first.getTile(), values);
+      ReceivePacketsOp::create(builder, loc, first.getTile(), values,
+                               getPerLoadAttr(builder, receipt, type));
   builder.setInsertionPoint(received);
   for (TaskUse use : receipt.uses) {
     BlockArgument tile = use.getTile();

@@ -108,20 +108,25 @@ MemRefType mlir::ark::getTileType(MemRefType operand, RegionAttr region) {
   return MemRefType::get(region.getSizes(), operand.getElementType(), layout);
 }
 
-/// Returns true if threads can receive a region with whole vector loads.
-static bool isReceivable(MemRefType operand, RegionAttr region) {
+/// Returns the largest number of packets that a thread can load at once from a
+/// region, or 0 if the region has no rows. Every load of every vCTA is aligned
+/// to its size.
+static int64_t getPerLoad(MemRefType operand, RegionAttr region) {
   std::optional<PacketRows> rows =
       PacketRows::match(getTileType(operand, region));
   if (!rows)
-    return false;
+    return 0;
   AffineMap offsets = region.getOffsets();
   AffineExpr first = getAffineConstantExpr(0, operand.getContext());
   for (auto [offset, stride] :
        llvm::zip(offsets.getResults(), getDenseStrides(operand.getShape())))
     first = first + offset * stride;
-  return simplifyAffineExpr(first, offsets.getNumDims(),
-                            offsets.getNumSymbols())
-      .isMultipleOf(rows->perLoad);
+  first =
+      simplifyAffineExpr(first, offsets.getNumDims(), offsets.getNumSymbols());
+  int64_t perLoad = rows->perLoad;
+  while (!first.isMultipleOf(perLoad))
+    perLoad /= 2;
+  return perLoad;
 }
 
 /// Returns the bounding box of two regions whose distance is the same for all
@@ -150,9 +155,10 @@ static MemRefType getOperandType(TaskUse use) {
   return cast<MemRefType>(use.get()->get().getType());
 }
 
-static bool isReceivable(TaskUse use) {
-  return cast<MemRefType>(use.getTile().getType()).hasStaticShape() &&
-         isReceivable(getOperandType(use), use.task.getRegion(use.index));
+static int64_t getPerLoad(TaskUse use) {
+  return cast<MemRefType>(use.getTile().getType()).hasStaticShape()
+             ? getPerLoad(getOperandType(use), use.task.getRegion(use.index))
+             : 0;
 }
 
 /// Joins several operands into one receipt. Returns nothing if threads cannot
@@ -169,22 +175,26 @@ static std::optional<PacketReceipt> join(ArrayRef<TaskUse> uses) {
       return std::nullopt;
     all.uses.push_back(use);
   }
-  return isReceivable(getOperandType(uses.front()), all.region)
-             ? std::optional(all)
-             : std::nullopt;
+  all.perLoad = getPerLoad(getOperandType(uses.front()), all.region);
+  return all.perLoad > 0 ? std::optional(all) : std::nullopt;
 }
 
-/// Returns one joint receipt of all operands if threads cannot receive each of
-/// them separately and the joint receipt is possible. Otherwise returns one
-/// receipt per operand that threads can receive.
+/// Returns one joint receipt of all operands if the joint receipt is possible
+/// and threads load more packets at once than from the operands separately.
+/// Otherwise returns one receipt per operand that threads can receive.
 static SmallVector<PacketReceipt> getReceipts(ArrayRef<TaskUse> uses) {
   SmallVector<PacketReceipt> receipts;
-  for (TaskUse use : uses)
-    if (isReceivable(use))
-      receipts.push_back({{use}, use.task.getRegion(use.index)});
-  if (receipts.size() < uses.size())
+  int64_t least = kPacketsPerLoad;
+  for (TaskUse use : uses) {
+    int64_t perLoad = getPerLoad(use);
+    least = std::min(least, perLoad);
+    if (perLoad > 0)
+      receipts.push_back({{use}, use.task.getRegion(use.index), perLoad});
+  }
+  if (uses.size() > 1)
     if (std::optional<PacketReceipt> all = join(uses))
-      return {*all};
+      if (all->perLoad > least)
+        return {*all};
   return receipts;
 }
 
@@ -326,7 +336,8 @@ void HandOff::addReader(ArrayRef<TaskUse> uses, int64_t maxElements,
       candidates.push_back(use);
   size_t received = 0;
   for (PacketReceipt &receipt : getReceipts(candidates)) {
-    if ((isWide() && !justifiesWidePackets(receipt, maxElements)) ||
+    if (receipt.getNumLoads() > maxElements / kPacketsPerLoad ||
+        (isWide() && !justifiesWidePackets(receipt, maxElements)) ||
         !temporaries.admit(receipt))
       continue;
     received += receipt.uses.size();

@@ -35,7 +35,13 @@ struct TaskUse {
 struct PacketReceipt {
   SmallVector<TaskUse, 1> uses;
   RegionAttr region;
+  /// Packets that a thread loads at once.
+  int64_t perLoad = 0;
 
+  /// Returns the number of loads of a vCTA.
+  int64_t getNumLoads() const {
+    return llvm::product_of(region.getSizes()) / perLoad;
+  }
   TaskOp getTask() const { return uses.front().task; }
 };
 

@@ -9,13 +9,18 @@ def HandOffPacketsPass : Pass<"ark-hand-off-packets", "::mlir::ark::ProgramOp"> 
   let summary = "Pass small activations between tasks as LL packets";
   let description = [{
     Passes small intermediates of 16-bit floats as LL packets: words with a value and the epoch.
-    The producing task writes packets. Tasks whose vCTAs read rows with whole vector loads of four
-    packets (whole rows, or half of a head) receive the packets into a temporary. All other tasks
-    read the intermediate from the arena, where the producer then writes it as well.
+    The producing task writes packets. Tasks whose vCTAs read rows (whole rows, or half of a head)
+    receive the packets into a temporary. All other tasks read the intermediate from the arena,
+    where the producer then writes it as well.
+
+    A thread loads four packets at once, or two or one if the rows of the vCTAs have another
+    length, distance or begin: `per_load` of `ark.receive_packets`. A vCTA receives a region with at
+    most `max-elements` / 4 loads.
 
     An f32 intermediate is passed in 64-bit packets if no two vCTAs read the same value, as with the
-    partitions of split-KV attention, and if it has at most 2^18 elements. If threads cannot load
-    the operands of a task separately, the regions of several operands are received as one region.
+    partitions of split-KV attention, and if it has at most 2^18 elements. A thread then loads two
+    packets, or one. If threads load more packets at once from the bounding box of a task's operands
+    than from each operand, the task receives this box.
 
     A task receives packets until its temporaries take three quarters of the target's
     `shared_memory`. The task waits for further operands and reads them from the arena.

@@ -251,8 +251,9 @@ bool CudaBackend::isPacketAccess(OpOperand &use, StringRef scope) const {
         text, (access + ".relaxed." + scope + ".global." + type).str());
   };
   return isInstruction(text, "prefetch.global.L2") || isAccess("st", "u32") ||
-         isAccess("st", "u64") || isAccess("ld", "v4.u32") ||
-         isAccess("ld", "v2.u64");
+         isAccess("st", "u64") || isAccess("ld", "u32") ||
+         isAccess("ld", "v2.u32") || isAccess("ld", "v4.u32") ||
+         isAccess("ld", "u64") || isAccess("ld", "v2.u64");
 }
 
 void ark::registerCudaBackend() {

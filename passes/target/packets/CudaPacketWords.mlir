@@ -14,6 +14,12 @@ func.func private @ark_send_wide_packet(%word: !llvm.ptr, %packet: i64) {
   return
 }
 
+func.func private @ark_load_wide_packet(%word: !llvm.ptr) -> i64 {
+  %packet = llvm.inline_asm has_side_effects "ld.relaxed.<ranks>.global.u64 $0, [$1];", "=l,l,~{memory}" %word
+      : (!llvm.ptr) -> i64
+  return %packet : i64
+}
+
 // Loads two wide packets with one vector load.
 func.func private @ark_load_wide_packets(%words: !llvm.ptr) -> (i64, i64) {
   %all = llvm.inline_asm has_side_effects "ld.relaxed.<ranks>.global.v2.u64 {$0, $1}, [$2];",
@@ -21,6 +27,21 @@ func.func private @ark_load_wide_packets(%words: !llvm.ptr) -> (i64, i64) {
   %a = llvm.extractvalue %all[0] : !llvm.struct<(i64, i64)>
   %b = llvm.extractvalue %all[1] : !llvm.struct<(i64, i64)>
   return %a, %b : i64, i64
+}
+
+func.func private @ark_load_packet(%word: !llvm.ptr) -> i32 {
+  %packet = llvm.inline_asm has_side_effects "ld.relaxed.<ranks>.global.u32 $0, [$1];", "=r,l,~{memory}" %word
+      : (!llvm.ptr) -> i32
+  return %packet : i32
+}
+
+// Loads two packets with one vector load.
+func.func private @ark_load_two_packets(%words: !llvm.ptr) -> (i32, i32) {
+  %all = llvm.inline_asm has_side_effects "ld.relaxed.<ranks>.global.v2.u32 {$0, $1}, [$2];",
+      "=r,=r,l,~{memory}" %words : (!llvm.ptr) -> !llvm.struct<(i32, i32)>
+  %a = llvm.extractvalue %all[0] : !llvm.struct<(i32, i32)>
+  %b = llvm.extractvalue %all[1] : !llvm.struct<(i32, i32)>
+  return %a, %b : i32, i32
 }
 
 // Loads four packets with one vector load.

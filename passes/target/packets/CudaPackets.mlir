@@ -81,6 +81,15 @@ func.func private @ark_packet_tag() -> i32 {
   return %tag : i32
 }
 
+// Returns true if a wide packet carries a tag other than `tag`.
+func.func private @ark_is_wide_packet_stale(%a: i64, %tag: i32) -> i1 {
+  %half = arith.constant kWidePacketTagShift : i64
+  %upper = arith.shrui %a, %half : i64
+  %own = arith.trunci %upper : i64 to i32
+  %other = arith.cmpi ne, %own, %tag : i32
+  return %other : i1
+}
+
 // Returns true if one of two wide packets carries a tag other than `tag`.
 func.func private @ark_are_wide_packets_stale(%a: i64, %b: i64, %tag: i32) -> i1 {
   %half = arith.constant kWidePacketTagShift : i64
@@ -91,6 +100,24 @@ func.func private @ark_are_wide_packets_stale(%a: i64, %b: i64, %tag: i32) -> i1
   %other_a = arith.cmpi ne, %tag_a, %tag : i32
   %other_b = arith.cmpi ne, %tag_b, %tag : i32
   %other = arith.ori %other_a, %other_b : i1
+  return %other : i1
+}
+
+// Returns true if a packet carries a tag other than `tag`.
+func.func private @ark_is_packet_stale(%a: i32, %tag: i32) -> i1 {
+  %unit = arith.constant kPacketTagUnit : i32
+  %any = arith.xori %a, %tag : i32
+  %other = arith.cmpi uge, %any, %unit : i32
+  return %other : i1
+}
+
+// Returns true if one of two packets carries a tag other than `tag`.
+func.func private @ark_are_two_packets_stale(%a: i32, %b: i32, %tag: i32) -> i1 {
+  %unit = arith.constant kPacketTagUnit : i32
+  %xa = arith.xori %a, %tag : i32
+  %xb = arith.xori %b, %tag : i32
+  %any = arith.ori %xa, %xb : i32
+  %other = arith.cmpi uge, %any, %unit : i32
   return %other : i1
 }
 

@@ -45,9 +45,27 @@ Value ark::getPacketAddress(ImplicitLocOpBuilder &builder, Value packets,
 /// Returns the types of the words of a load.
 static SmallVector<Type> getWordTypes(OpBuilder &builder,
                                       const PacketLoad &load) {
+  Type word = load.isWide ? builder.getI64Type() : builder.getI32Type();
+  return SmallVector<Type>(load.packets, word);
+}
+
+namespace {
+/// Functions of the kernel text for a load.
+struct Callees {
+  StringRef load, isStale;
+};
+} // namespace
+
+static Callees getCallees(const PacketLoad &load) {
   if (load.isWide)
-    return SmallVector<Type>(kWidePacketsPerLoad, builder.getI64Type());
-  return SmallVector<Type>(kPacketsPerLoad, builder.getI32Type());
+    return load.packets == 1
+               ? Callees{"ark_load_wide_packet", "ark_is_wide_packet_stale"}
+               : Callees{"ark_load_wide_packets", "ark_are_wide_packets_stale"};
+  if (load.packets == 1)
+    return {"ark_load_packet", "ark_is_packet_stale"};
+  if (load.packets == 2)
+    return {"ark_load_two_packets", "ark_are_two_packets_stale"};
+  return {"ark_load_packets", "ark_are_packets_stale"};
 }
 
 /// Returns the 32 bits of a packet whose upper half holds the epoch.
@@ -61,10 +79,9 @@ static Value getUpper(ImplicitLocOpBuilder &builder, Value word) {
 
 static SmallVector<Value> loadPackets(ImplicitLocOpBuilder &builder,
                                       const PacketLoad &load) {
-  return func::CallOp::create(
-             builder,
-             load.isWide ? "ark_load_wide_packets" : "ark_load_packets",
-             getWordTypes(builder, load), ValueRange{load.address})
+  return func::CallOp::create(builder, getCallees(load).load,
+                              getWordTypes(builder, load),
+                              ValueRange{load.address})
       .getResults();
 }
 
@@ -112,12 +129,9 @@ static void buildTry(ImplicitLocOpBuilder &builder, scf::WhileOp loop,
   for (auto [load, own] : llvm::zip(loads, loaded)) {
     SmallVector<Value> operands(own);
     operands.push_back(tag);
-    state.push_back(func::CallOp::create(builder,
-                                         load.isWide
-                                             ? "ark_are_wide_packets_stale"
-                                             : "ark_are_packets_stale",
-                                         i1, operands)
-                        .getResult(0));
+    state.push_back(
+        func::CallOp::create(builder, getCallees(load).isStale, i1, operands)
+            .getResult(0));
     missing = arith::OrIOp::create(builder, missing, state.back());
   }
   for (ArrayRef<Value> own : loaded)
@@ -137,17 +151,20 @@ static void buildTry(ImplicitLocOpBuilder &builder, scf::WhileOp loop,
 
 /// Packs the values of a load side by side.
 static Value pack(ImplicitLocOpBuilder &builder, ValueRange words) {
-  Type i64 = builder.getI64Type();
-  Value all = constant(builder, 0, 64);
   unsigned width = words.front().getType().getIntOrFloatBitWidth();
+  unsigned bits = width / 2 * words.size();
+  Type type = builder.getIntegerType(bits);
+  if (bits < width)
+    return arith::TruncIOp::create(builder, type, words.front());
+  Value all = constant(builder, 0, bits);
   int64_t mask = (int64_t(1) << width / 2) - 1;
   for (auto [i, word] : llvm::enumerate(words)) {
     Value value =
         arith::AndIOp::create(builder, word, constant(builder, mask, width));
-    if (width < 64)
-      value = arith::ExtUIOp::create(builder, i64, value);
-    Value shifted = arith::ShLIOp::create(builder, value,
-                                          constant(builder, width / 2 * i, 64));
+    if (width < bits)
+      value = arith::ExtUIOp::create(builder, type, value);
+    Value shifted = arith::ShLIOp::create(
+        builder, value, constant(builder, width / 2 * i, bits));
     all = arith::OrIOp::create(builder, all, shifted);
   }
   return all;

@@ -22,9 +22,6 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Bytes of the values in one load of a thread.
-static constexpr int64_t kValuesBytes = kLoadBytes / 2;
-
 namespace {
 /// The packets of one buffer that the threads of a CTA load, and the buffer for
 /// their values.
@@ -57,7 +54,7 @@ static Value getAddress(ImplicitLocOpBuilder &builder, Value pointer,
                              pointer, ArrayRef<LLVM::GEPArg>{offset});
 }
 
-/// Stores the values of one load of the thread.
+/// Stores the values of one load of the thread, which have half of its bytes.
 static void store(ImplicitLocOpBuilder &builder, Value word, const Loads &loads,
                   Value load) {
   auto pointer = LLVM::LLVMPointerType::get(builder.getContext());
@@ -65,9 +62,20 @@ static void store(ImplicitLocOpBuilder &builder, Value word, const Loads &loads,
       builder, builder.getI64Type(),
       memref::ExtractAlignedPointerAsIndexOp::create(builder, loads.to));
   Value values = LLVM::IntToPtrOp::create(builder, pointer, address);
-  LLVM::StoreOp::create(
-      builder, word,
-      getAddress(builder, values, loads.values, load, kValuesBytes));
+  LLVM::StoreOp::create(builder, word,
+                        getAddress(builder, values, loads.values, load,
+                                   word.getType().getIntOrFloatBitWidth() / 8));
+}
+
+/// Returns the rows of the packets and of the values of an op. Each load has as
+/// many packets as divide the rows of both.
+static std::pair<PacketRows, PacketRows> getRows(ReceivePacketsOp op) {
+  PacketRows packets = *PacketRows::match(op.getPackets().getType());
+  PacketRows values = *PacketRows::match(op.getValues().getType());
+  int64_t perLoad = std::min(packets.perLoad, values.perLoad);
+  perLoad = std::min<int64_t>(perLoad, op.getPerLoad().value_or(perLoad));
+  packets.perLoad = values.perLoad = perLoad;
+  return {packets, values};
 }
 
 /// Returns the type of a flat buffer from the first to the last value of an op.
@@ -100,10 +108,11 @@ static func::FuncOp createReceiver(ArrayRef<ReceivePacketsOp> ops,
   SmallVector<PacketLoad> packetLoads;
   for (size_t i = 0; i < ops.size(); ++i) {
     ReceivePacketsOp op = ops[i];
-    Loads loads{*PacketRows::match(op.getPackets().getType()),
-                *PacketRows::match(op.getValues().getType()),
-                function.getArgument(ops.size() + i),
-                {}};
+    auto [packets, values] = getRows(op);
+    Loads loads{packets, values, function.getArgument(ops.size() + i), {}};
+    PacketLoad load{{},
+                    packets.perLoad,
+                    op.getPackets().getType().getElementType().isInteger(64)};
     int64_t count = loads.packets.getNumLoads();
     for (int64_t first = 0; first < count; first += threads) {
       Value loadIndex = arith::AddIOp::create(builder, thread, index(first));
@@ -111,9 +120,9 @@ static func::FuncOp createReceiver(ArrayRef<ReceivePacketsOp> ops,
       // A thread without a load repeats the last load.
       Value clamped =
           arith::MinUIOp::create(builder, loadIndex, index(count - 1));
-      packetLoads.push_back({getAddress(builder, function.getArgument(i),
-                                        loads.packets, clamped, kLoadBytes),
-                             loads.packets.perLoad == kWidePacketsPerLoad});
+      load.address = getAddress(builder, function.getArgument(i), loads.packets,
+                                clamped, load.getBytes());
+      packetLoads.push_back(load);
     }
     all.push_back(std::move(loads));
   }
@@ -184,6 +193,9 @@ static std::string getSuffix(ReceivePacketsOp op) {
     if (rows.count > 1)
       suffix += ("_" + Twine(rows.size) + "_" + Twine(rows.stride)).str();
   }
+  int64_t perLoad = getRows(op).first.perLoad;
+  if (perLoad < PacketRows::getMaxPerLoad(type.getElementType()))
+    suffix += ("_by_" + Twine(perLoad)).str();
   return suffix;
 }
 

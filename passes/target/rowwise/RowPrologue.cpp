@@ -181,6 +181,13 @@ bool RowPrologue::match(ArrayRef<Operation *> users, scf::ForOp vctas) {
   });
 }
 
+/// Returns true if threads load four packets at once.
+static bool loadsFourPackets(ReceivePacketsOp op) {
+  std::optional<PacketRows> rows = PacketRows::match(op.getPackets().getType());
+  return rows && rows->perLoad == kPacketsPerLoad &&
+         op.getPerLoad().value_or(kPacketsPerLoad) == kPacketsPerLoad;
+}
+
 /// Returns the op that receives `input` if only matched ops read the input.
 /// Each thread then receives only the elements that it computes.
 ReceivePacketsOp RowPrologue::getReceived(Value input) const {
@@ -189,8 +196,7 @@ ReceivePacketsOp RowPrologue::getReceived(Value input) const {
     if (llvm::is_contained(ops, user))
       continue;
     auto op = dyn_cast<ReceivePacketsOp>(user);
-    if (!op || received ||
-        op.getPackets().getType().getElementTypeBitWidth() != 32 ||
+    if (!op || received || !loadsFourPackets(op) ||
         op->getBlock() != ops.front()->getBlock() ||
         !op->isBeforeInBlock(ops.front()))
       return nullptr;

@@ -166,32 +166,51 @@ bool ark::isFirstReader(TaskOp second, TaskOp first) {
 // Order
 //===----------------------------------------------------------------------===//
 
+using OpSet = llvm::SmallPtrSet<Operation *, 8>;
+
+/// Returns the ops before `second` that depend on `first`. Returns nothing if
+/// `second` depends on one of them. Follows users, since the block may have
+/// many thousand ops between the tasks, and few of them depend on `first`.
+static std::optional<OpSet> findDependents(TaskOp first, TaskOp second) {
+  OpSet found;
+  SmallVector<Operation *> open = {first};
+  while (!open.empty()) {
+    Operation *op = open.pop_back_val();
+    for (Operation *user : op->getUsers()) {
+      if (user == second) {
+        if (op != first)
+          return std::nullopt;
+        continue;
+      }
+      if (user->getBlock() == second->getBlock() &&
+          user->isBeforeInBlock(second) && found.insert(user).second)
+        open.push_back(user);
+    }
+  }
+  return found;
+}
+
 std::optional<SmallVector<Operation *>> ark::getFollowers(TaskOp first,
                                                           TaskOp second) {
+  std::optional<OpSet> dependents = findDependents(first, second);
+  if (!dependents)
+    return std::nullopt;
   SmallVector<Operation *> followers;
   ReadTensors read, readByFollowers;
   read.add(first);
-  llvm::SmallPtrSet<Operation *, 8> needFirst = {first};
-  auto needs = [&](Operation *op) {
-    return llvm::any_of(op->getOperands(), [&](Value operand) {
-      return needFirst.contains(operand.getDefiningOp());
-    });
-  };
   for (Operation *op = first->getNextNode(); op != second;
        op = op->getNextNode()) {
-    if (needs(op)) {
+    if (!dependents->empty() && dependents->contains(op)) {
       followers.push_back(op);
-      needFirst.insert(op);
       read.add(op);
       readByFollowers.add(op);
       continue;
     }
     auto task = dyn_cast<TaskOp>(op);
-    if (task && read.areUpdatedBy(task))
+    if (task && task.getInPlace() && read.areUpdatedBy(task))
       return std::nullopt;
   }
-  needFirst.erase(first);
-  if (needs(second) || readByFollowers.areUpdatedBy(second))
+  if (readByFollowers.areUpdatedBy(second))
     return std::nullopt;
   return followers;
 }

@@ -53,3 +53,27 @@ func.func @valuesOf64Bits(%p: memref<16xi64>, %v: memref<16xf64>) {
   ark.receive_packets %p to %v : memref<16xi64> to memref<16xf64>
   return
 }
+
+// -----
+
+func.func @receive_packets_c3_three(%p: memref<12xi32>, %v: memref<12xbf16>) {
+  // expected-error @below {{loads 3 packets at once, not 1, 2 or 4 (receive_packets_c3)}}
+  ark.receive_packets %p to %v {per_load = 3 : i64} : memref<12xi32> to memref<12xbf16>
+  return
+}
+
+// -----
+
+func.func @receive_packets_c3_none(%p: memref<12xi32>, %v: memref<12xbf16>) {
+  // expected-error @below {{loads 0 packets at once, not 1, 2 or 4 (receive_packets_c3)}}
+  ark.receive_packets %p to %v {per_load = 0 : i64} : memref<12xi32> to memref<12xbf16>
+  return
+}
+
+// -----
+
+func.func @receive_packets_c3_bytes(%p: memref<12xi64>, %v: memref<12xf32>) {
+  // expected-error @below {{loads 4 packets at once, which have more than 16 bytes (receive_packets_c3)}}
+  ark.receive_packets %p to %v {per_load = 4 : i64} : memref<12xi64> to memref<12xf32>
+  return
+}

@@ -121,3 +121,40 @@ def test_prompt_of_two_ranks_that_divide_the_tokens(library: Path, tmp_path: Pat
     for name, array in first.items():
         np.testing.assert_array_equal(second[name], array)
         assert_within(array, expected.outputs[name], expected.bounds[name], name)
+
+
+@pytest.mark.parametrize(("ranks", "devices"), [(2, 1), (2, 2), (4, 4)])
+@pytest.mark.parametrize("chunk", [None, 8], ids=["decode", "prefill"])
+def test_ranks_that_divide_the_table_of_embeddings(
+    chunk: int | None, ranks: int, devices: int, library: Path, tmp_path: Path
+) -> None:
+    """Each rank looks tokens up in its rows. The logits have the bits that a whole table gives, on
+    every rank; a wrong part of the sum would change them. Ranks do not divide 203 tokens."""
+    whole = build_decode(CONFIG, max_length=LENGTH)
+    if chunk is not None:
+        whole = build_prefill(CONFIG, chunk=chunk, max_length=LENGTH)
+    arrays = make_arrays(whole)
+    if chunk is not None:
+        arrays["ids"] = np.linspace(202, 0, chunk, dtype=np.int32)[None]
+    results = []
+    for splits in (False, True):
+        sizes = divide(CONFIG, ranks, split_embedding=splits)
+        programs = [
+            build_decode(part, max_length=LENGTH)
+            if chunk is None
+            else build_prefill(part, chunk=chunk, max_length=LENGTH, sequence_parallel=True)
+            for part in sizes
+        ]
+        parameters = [
+            part.shard.parts(arrays, program) for part, program in zip(sizes, programs, strict=True)
+        ]
+        folder = tmp_path / str(splits)
+        folder.mkdir()
+        emulation = Emulation(programs, library, folder, devices=devices)
+        names = whole.inputs if chunk is None else (*whole.inputs, "begin", "last")
+        with emulation.executable as world:
+            world.bind(parameters)
+            results.append(emulation.run({name: arrays[name] for name in names}))
+    for mine, other in zip(*results, strict=True):
+        assert mine["logits"].tobytes() == other["logits"].tobytes()
+        np.testing.assert_array_equal(mine["token"], other["token"])

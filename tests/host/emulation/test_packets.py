@@ -59,3 +59,51 @@ def test_products_by_tensor_cores(arch: str, check: Check) -> None:
     assert emulation.executable.bundle.manifest.packets
     assert SEND in emulation.text
     assert MMA in emulation.text
+
+
+# Instructions that load packets of 32 bits, by the number of packets.
+LOADS = {1: "global.u32 $0", 2: "global.v2.u32", 4: "global.v4.u32"}
+
+
+def loads_of(text: str) -> set[int]:
+    """Returns the numbers of packets that the loads of a kernel have."""
+    return {count for count, load in LOADS.items() if f"ld.relaxed.gpu.{load}" in text}
+
+
+@pytest.mark.parametrize("arch", ["sm_90a", "sm_80"])
+@pytest.mark.parametrize(("width", "count"), [(131, 1), (65, 1), (130, 2), (66, 2), (132, 4)])
+@pytest.mark.parametrize("rows", [1, 3])
+def test_rows_of_any_length(rows: int, width: int, count: int, arch: str, check: Check) -> None:
+    """A thread loads as many packets at once as divide a row: four, two or one.
+
+    A row that a load of four packets exceeded would lack the last values, or wait for packets that
+    no task sends.
+    """
+    dtype = ark.bf16
+    shapes = {"x": (rows, 64), "v": (width, 64), "w": (64, width)}
+    with ark.Program("rows") as program:
+        x = ark.input("x", shapes["x"], dtype)
+        for name in "vw":
+            w = ark.parameter(name, shapes[name], dtype)
+            x = ark.silu(ark.matmul(x, w, transpose_other=True))
+        ark.output("y", x)
+    emulation = check(program, random_arrays(shapes, dtype), arch=arch)
+    assert emulation.executable.bundle.manifest.packets
+    assert count in loads_of(emulation.text)
+
+
+@pytest.mark.parametrize(("head", "count"), [(12, 4), (10, 2), (6, 2)])
+def test_rotated_halves_of_any_length(head: int, count: int, check: Check) -> None:
+    """A rotation reads two halves of a head, which threads receive as one row: a half of five
+    values would need a load for each of them."""
+    dtype = ark.bf16
+    shapes = {"x": (1, 64), "w": (head, 64), "cos": (1, head // 2), "sin": (1, head // 2)}
+    with ark.Program("rotation") as program:
+        x = ark.input("x", shapes["x"], dtype)
+        cos, sin = (ark.input(name, shapes[name], dtype) for name in ("cos", "sin"))
+        w = ark.parameter("w", shapes["w"], dtype)
+        rows = ark.reshape(ark.matmul(x, w, transpose_other=True), (1, 1, 1, head))
+        ark.output("y", ark.rope(rows, cos, sin))
+    emulation = check(program, random_arrays(shapes, dtype))
+    assert emulation.executable.bundle.manifest.packets
+    assert loads_of(emulation.text) == {count}

@@ -183,6 +183,40 @@ def scattering(size: int) -> Programs:
     return programs
 
 
+def passing(size: int, shape: tuple[int, int], dtype: DType) -> Programs:
+    """Returns programs in which each rank passes a computed tensor to the next rank."""
+    programs: Programs = []
+    for rank in range(size):
+        with ark.Program("passing", rank=rank, world_size=size) as program:
+            ark.send(ark.input("x", shape, dtype) * 3, (rank + 1) % size, 0)
+            ark.output("y", ark.recv(shape, dtype, (rank - 1) % size, 0) + 1)
+        programs.append(program)
+    return programs
+
+
+@pytest.mark.parametrize(("size", "devices"), [*where(2), *where(3)])
+@pytest.mark.parametrize(
+    ("dtype", "width", "load"),
+    [
+        (ark.bf16, 131, "u32 $0"),
+        (ark.fp16, 5, "u32 $0"),
+        (ark.bf16, 130, "v2.u32"),
+        (ark.bf16, 132, "v4.u32"),
+        (ark.fp32, 33, "u64 $0"),
+        (ark.fp32, 34, "v2.u64"),
+    ],
+)
+def test_packets_of_rows_of_any_length(
+    dtype: DType, width: int, load: str, size: int, devices: int, make: Make
+) -> None:
+    """A row that threads do not load in vectors of four packets goes to another rank as packets,
+    too. Each load has as many packets as divide the row."""
+    world = make(passing(size, (1, width), dtype), devices, iterations=2)
+    assert f"ld.relaxed.sys.global.{load}" in world.emulation.text
+    for seed in SEEDS[:2]:
+        world.run(seed)
+
+
 def is_packet(mutant: Mutant) -> bool:
     return ".relaxed" in mutant.name
 

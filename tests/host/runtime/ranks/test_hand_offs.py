@@ -93,7 +93,7 @@ def test_reasons_are_about_hand_offs() -> None:
 
 
 def test_every_access_of_the_texts_is_explored() -> None:
-    """A new access in a text needs a hand-off. Wide packets differ in their width alone."""
+    """A new access in a text needs a hand-off. Other packets differ in their width alone."""
     explored = {
         "ark_add_release",
         "ark_add_remote_arrival",
@@ -110,13 +110,18 @@ def test_every_access_of_the_texts_is_explored() -> None:
         "ark_store_remote",
         "ark_sync_ranks_as_leader",
     }
-    wide = {"ark_send_wide_packet", "ark_load_wide_packets"}
-    assert set(read_texts()) == explored | wide
+    widths = {
+        "ark_load_packet": "u32",
+        "ark_load_two_packets": "v2.u32",
+        "ark_load_wide_packet": "u64",
+        "ark_load_wide_packets": "v2.u64",
+    }
+    assert set(read_texts()) == explored | {"ark_send_wide_packet"} | set(widths)
     for ranks in (False, True):
         ops = Primitives(ranks)
         assert ops.send.replace("u32", "u64") == ops.find("ark_send_wide_packet", "st")
-        load = ops.find("ark_load_wide_packets", "ld")
-        assert ops.receive.replace("v4.u32", "v2.u64") == load
+        for function, width in widths.items():
+            assert ops.receive.replace("v4.u32", width) == ops.find(function, "ld")
 
 
 def test_ranks_on_one_gpu_use_the_primitives_of_one_gpu() -> None:

@@ -81,46 +81,6 @@ ark.program @tooLarge(
 
 // -----
 
-// One load reads four packets.
-// CHECK-LABEL: ark.program @noMultipleOfFour(
-#id = affine_map<(d0, d1) -> (d0, d1)>
-module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 2, warps = 4,
-    shared_memory = 232448, bandwidth = 4800, flops = 60000, handoff = 1000, barrier = 1600, overhead = 300>} {
-ark.program @noMultipleOfFour(
-    %x: memref<1x62xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
-    %y: memref<1x62xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
-  %h = memref.alloc() : memref<1x62xbf16>
-  ark.task "a" grid [2]
-      ins(%x[#ark.region<(d0) -> (0, d0 * 31), [1, 31]>] : memref<1x62xf32>)
-      outs(%h[#ark.region<(d0) -> (0, d0 * 31), [1, 31]>] : memref<1x62xbf16>) {
-  ^bb0(%i: index, %a: memref<1x31xf32, strided<[62, 1], offset: ?>>, %b: memref<1x31xbf16, strided<[62, 1], offset: ?>>):
-    linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
-        ins(%a : memref<1x31xf32, strided<[62, 1], offset: ?>>) outs(%b : memref<1x31xbf16, strided<[62, 1], offset: ?>>) {
-    ^bb0(%in: f32, %out: bf16):
-      %v = arith.truncf %in : f32 to bf16
-      linalg.yield %v : bf16
-    }
-    ark.yield
-  }
-  ark.task "b" grid [2]
-      ins(%h[#ark.region<(d0) -> (0, 0), [1, 62]>] : memref<1x62xbf16>)
-      outs(%y[#ark.region<(d0) -> (0, d0 * 31), [1, 31]>] : memref<1x62xf32>) {
-  ^bb0(%i: index, %a: memref<1x62xbf16, strided<[62, 1], offset: ?>>, %b: memref<1x31xf32, strided<[62, 1], offset: ?>>):
-    %p = memref.subview %a[0, 0] [1, 31] [1, 1] : memref<1x62xbf16, strided<[62, 1], offset: ?>> to memref<1x31xbf16, strided<[62, 1], offset: ?>>
-    linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
-        ins(%p : memref<1x31xbf16, strided<[62, 1], offset: ?>>) outs(%b : memref<1x31xf32, strided<[62, 1], offset: ?>>) {
-    ^bb0(%in: bf16, %out: f32):
-      %v = arith.extf %in : bf16 to f32
-      linalg.yield %v : f32
-    }
-    ark.yield
-  }
-  ark.return
-}
-}
-
-// -----
-
 // The task reads the previous content of the tensor.
 // CHECK-LABEL: ark.program @updated(
 #id = affine_map<(d0, d1) -> (d0, d1)>
@@ -285,45 +245,6 @@ ark.program @cpu(
     %p = memref.subview %a[0, 0] [1, 16] [1, 1] : memref<1x64xbf16, strided<[64, 1], offset: ?>> to memref<1x16xbf16, strided<[64, 1], offset: ?>>
     linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
         ins(%p : memref<1x16xbf16, strided<[64, 1], offset: ?>>) outs(%b : memref<1x16xf32, strided<[64, 1], offset: ?>>) {
-    ^bb0(%in: bf16, %out: f32):
-      %v = arith.extf %in : bf16 to f32
-      linalg.yield %v : f32
-    }
-    ark.yield
-  }
-  ark.return
-}
-}
-
-// -----
-
-// A thread loads four packets at once, at multiples of four.
-// CHECK-LABEL: ark.program @oddParts(
-#id = affine_map<(d0, d1) -> (d0, d1)>
-module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 2, warps = 4,
-    shared_memory = 232448, bandwidth = 4800, flops = 60000, handoff = 1000, barrier = 1600, overhead = 300>} {
-ark.program @oddParts(
-    %x: memref<1x64xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
-    %y: memref<1x64xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
-  %h = memref.alloc() : memref<1x64xbf16>
-  ark.task "a" grid [4]
-      ins(%x[#ark.region<(d0) -> (0, d0 * 16), [1, 16]>] : memref<1x64xf32>)
-      outs(%h[#ark.region<(d0) -> (0, d0 * 16), [1, 16]>] : memref<1x64xbf16>) {
-  ^bb0(%i: index, %a: memref<1x16xf32, strided<[64, 1], offset: ?>>, %b: memref<1x16xbf16, strided<[64, 1], offset: ?>>):
-    linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
-        ins(%a : memref<1x16xf32, strided<[64, 1], offset: ?>>) outs(%b : memref<1x16xbf16, strided<[64, 1], offset: ?>>) {
-    ^bb0(%in: f32, %out: bf16):
-      %v = arith.truncf %in : f32 to bf16
-      linalg.yield %v : bf16
-    }
-    ark.yield
-  }
-  ark.task "b" grid [4]
-      ins(%h[#ark.region<(d0) -> (0, d0 * 6), [1, 6]>] : memref<1x64xbf16>)
-      outs(%y[#ark.region<(d0) -> (0, d0 * 6), [1, 6]>] : memref<1x64xf32>) {
-  ^bb0(%i: index, %a: memref<1x6xbf16, strided<[64, 1], offset: ?>>, %b: memref<1x6xf32, strided<[64, 1], offset: ?>>):
-    linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
-        ins(%a : memref<1x6xbf16, strided<[64, 1], offset: ?>>) outs(%b : memref<1x6xf32, strided<[64, 1], offset: ?>>) {
     ^bb0(%in: bf16, %out: f32):
       %v = arith.extf %in : bf16 to f32
       linalg.yield %v : f32
@@ -543,6 +464,86 @@ ark.program @wholeRows(
     %p = memref.subview %a[0, 0] [1, 16] [1, 1] : memref<1x64xbf16, strided<[64, 1], offset: ?>> to memref<1x16xbf16, strided<[64, 1], offset: ?>>
     linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
         ins(%p : memref<1x16xbf16, strided<[64, 1], offset: ?>>) outs(%b : memref<1x16xf32, strided<[64, 1], offset: ?>>) {
+    ^bb0(%in: bf16, %out: f32):
+      %v = arith.extf %in : bf16 to f32
+      linalg.yield %v : f32
+    }
+    ark.yield
+  }
+  ark.return
+}
+}
+
+// -----
+
+// An odd row needs a load per value, and a vCTA has at most 4096 loads.
+// CHECK-LABEL: ark.program @manyLoads(
+// CHECK: ark.task "b"
+#id = affine_map<(d0, d1) -> (d0, d1)>
+module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 2, warps = 4,
+    shared_memory = 232448, bandwidth = 4800, flops = 60000, handoff = 1000, barrier = 1600, overhead = 300>} {
+ark.program @manyLoads(
+    %x: memref<1x4097xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %y: memref<1x4097xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  %h = memref.alloc() : memref<1x4097xbf16>
+  ark.task "a" grid [1]
+      ins(%x[#ark.region<(d0) -> (d0, 0), [1, 4097]>] : memref<1x4097xf32>)
+      outs(%h[#ark.region<(d0) -> (d0, 0), [1, 4097]>] : memref<1x4097xbf16>) {
+  ^bb0(%i: index, %a: memref<1x4097xf32, strided<[4097, 1], offset: ?>>, %b: memref<1x4097xbf16, strided<[4097, 1], offset: ?>>):
+    linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+        ins(%a : memref<1x4097xf32, strided<[4097, 1], offset: ?>>) outs(%b : memref<1x4097xbf16, strided<[4097, 1], offset: ?>>) {
+    ^bb0(%in: f32, %out: bf16):
+      %v = arith.truncf %in : f32 to bf16
+      linalg.yield %v : bf16
+    }
+    ark.yield
+  }
+  ark.task "b" grid [1]
+      ins(%h[#ark.region<(d0) -> (0, 0), [1, 4097]>] : memref<1x4097xbf16>)
+      outs(%y[#ark.region<(d0) -> (0, 0), [1, 4097]>] : memref<1x4097xf32>) {
+  ^bb0(%i: index, %a: memref<1x4097xbf16, strided<[4097, 1], offset: ?>>, %b: memref<1x4097xf32, strided<[4097, 1], offset: ?>>):
+    linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+        ins(%a : memref<1x4097xbf16, strided<[4097, 1], offset: ?>>) outs(%b : memref<1x4097xf32, strided<[4097, 1], offset: ?>>) {
+    ^bb0(%in: bf16, %out: f32):
+      %v = arith.extf %in : bf16 to f32
+      linalg.yield %v : f32
+    }
+    ark.yield
+  }
+  ark.return
+}
+}
+
+// -----
+
+// Two values per load: 4097 loads.
+// CHECK-LABEL: ark.program @manyEvenLoads(
+// CHECK: ark.task "b"
+#id = affine_map<(d0, d1) -> (d0, d1)>
+module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 2, warps = 4,
+    shared_memory = 232448, bandwidth = 4800, flops = 60000, handoff = 1000, barrier = 1600, overhead = 300>} {
+ark.program @manyEvenLoads(
+    %x: memref<1x8194xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %y: memref<1x8194xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  %h = memref.alloc() : memref<1x8194xbf16>
+  ark.task "a" grid [1]
+      ins(%x[#ark.region<(d0) -> (d0, 0), [1, 8194]>] : memref<1x8194xf32>)
+      outs(%h[#ark.region<(d0) -> (d0, 0), [1, 8194]>] : memref<1x8194xbf16>) {
+  ^bb0(%i: index, %a: memref<1x8194xf32, strided<[8194, 1], offset: ?>>, %b: memref<1x8194xbf16, strided<[8194, 1], offset: ?>>):
+    linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+        ins(%a : memref<1x8194xf32, strided<[8194, 1], offset: ?>>) outs(%b : memref<1x8194xbf16, strided<[8194, 1], offset: ?>>) {
+    ^bb0(%in: f32, %out: bf16):
+      %v = arith.truncf %in : f32 to bf16
+      linalg.yield %v : bf16
+    }
+    ark.yield
+  }
+  ark.task "b" grid [1]
+      ins(%h[#ark.region<(d0) -> (0, 0), [1, 8194]>] : memref<1x8194xbf16>)
+      outs(%y[#ark.region<(d0) -> (0, 0), [1, 8194]>] : memref<1x8194xf32>) {
+  ^bb0(%i: index, %a: memref<1x8194xbf16, strided<[8194, 1], offset: ?>>, %b: memref<1x8194xf32, strided<[8194, 1], offset: ?>>):
+    linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+        ins(%a : memref<1x8194xbf16, strided<[8194, 1], offset: ?>>) outs(%b : memref<1x8194xf32, strided<[8194, 1], offset: ?>>) {
     ^bb0(%in: bf16, %out: f32):
       %v = arith.extf %in : bf16 to f32
       linalg.yield %v : f32

@@ -85,3 +85,28 @@ llvm.func internal @body(%begin: i64, %end: i64, %task: i64, %status: !llvm.ptr,
   llvm.store %begin, %x : i64, !llvm.ptr
   llvm.return
 }
+
+// -----
+
+// A load reads one, two or four packets.
+// CHECK: ark.kernel
+// CHECK: gpu.module
+module attributes {gpu.container_module, ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 132, warps = 16,
+    shared_memory = 1024, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 2 : i64}], buffers = [{}], tasks = [{}],
+    operands = dense<[[1, 0], [2, 64]]> : tensor<2x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>, packets = 256 : i64}
+gpu.module @ark_gpu [#nvvm.target<chip = "sm_90a">] {
+llvm.func @ark_kernel(%context: !llvm.ptr) {
+  llvm.return
+}
+llvm.func internal @body(%begin: i64, %end: i64, %task: i64, %status: !llvm.ptr, %x: !llvm.ptr, %p: !llvm.ptr {ark.packets}) {
+  %0 = llvm.inline_asm has_side_effects "ld.relaxed.gpu.global.u32 $0, [$1];", "=r,l,~{memory}" %p : (!llvm.ptr) -> i32
+  %1 = llvm.inline_asm has_side_effects "ld.relaxed.gpu.global.v2.u32 {$0, $1}, [$2];", "=r,=r,l,~{memory}" %p : (!llvm.ptr) -> !llvm.struct<(i32, i32)>
+  %2 = llvm.inline_asm has_side_effects "ld.relaxed.gpu.global.u64 $0, [$1];", "=l,l,~{memory}" %p : (!llvm.ptr) -> i64
+  llvm.return
+}
+}
+}

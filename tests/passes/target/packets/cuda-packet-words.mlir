@@ -7,7 +7,13 @@
 // CHECK: llvm.inline_asm has_side_effects "st.relaxed.[[$SCOPE]].global.u32 [$0], $1;", "l,r,~{memory}"
 // CHECK-LABEL: func.func private @ark_send_wide_packet(
 // CHECK: llvm.inline_asm has_side_effects "st.relaxed.[[$SCOPE]].global.u64 [$0], $1;", "l,l,~{memory}"
+// CHECK-LABEL: func.func private @ark_load_wide_packet(
+// CHECK: "ld.relaxed.[[$SCOPE]].global.u64 $0, [$1];"
 // CHECK-LABEL: func.func private @ark_load_wide_packets(
 // CHECK: "ld.relaxed.[[$SCOPE]].global.v2.u64 {$0, $1}, [$2];"
+// CHECK-LABEL: func.func private @ark_load_packet(
+// CHECK: "ld.relaxed.[[$SCOPE]].global.u32 $0, [$1];"
+// CHECK-LABEL: func.func private @ark_load_two_packets(
+// CHECK: "ld.relaxed.[[$SCOPE]].global.v2.u32 {$0, $1}, [$2];"
 // CHECK-LABEL: func.func private @ark_load_packets(
 // CHECK: "ld.relaxed.[[$SCOPE]].global.v4.u32 {$0, $1, $2, $3}, [$4];"

@@ -7,5 +7,9 @@
 // CHECK: arith.constant 1 : i32
 // CHECK-LABEL: func.func private @ark_packet_tag(
 // CHECK: arith.constant 16 : i32
+// CHECK-LABEL: func.func private @ark_is_packet_stale(
+// CHECK: arith.constant 65536 : i32
+// CHECK-LABEL: func.func private @ark_are_two_packets_stale(
+// CHECK: arith.constant 65536 : i32
 // CHECK-LABEL: func.func private @ark_are_packets_stale(
 // CHECK: arith.constant 65536 : i32
