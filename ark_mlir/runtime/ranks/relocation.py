@@ -9,7 +9,7 @@ addresses of other ranks' parts, relocation changes the entries that refer to an
   this rank;
 - a stop addresses another GPU by the distance of its counters from the counters of this rank.
 
-The parts of ranks in other NVLink domains have no address here. The kernel text CudaNetwork.mlir
+The parts of ranks in other NVLink domains have no address here. The kernel text CudaDomains.mlir
 describes the numbers that stand for their addresses and counters.
 """
 

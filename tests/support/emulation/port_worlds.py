@@ -82,6 +82,8 @@ class PortWorldDriver(NetworkWorldDriver):
     def load(self, bundle: Bundle) -> None:
         """See :meth:`Driver.load`."""
         self._library.simt_clear_ports()
+        # The memory of proxies is freed after this.
+        self._free_last(self._library.simt_clear_ports)
         self._plan = plan_network(bundle)
         super().load(bundle)
 
