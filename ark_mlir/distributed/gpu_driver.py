@@ -50,8 +50,8 @@ class GpuRankDriver(GpuDriver):
         self._linked: list[LinkedRank] = []
         # The limit of a wait in the present run.
         self._limit_ns = 0
-        # True if messages of an earlier run to or from other domains may be under way.
-        self._is_unsettled = False
+        # True if copies and signals of an aborted run between domains may be under way.
+        self._was_aborted = False
 
     def load(self, bundle: Bundle, shared: SharedMemory | None = None) -> None:
         """See :meth:`Driver.load`; `bundle` has the buffers by their names in this rank."""
@@ -92,7 +92,7 @@ class GpuRankDriver(GpuDriver):
             "epoch": self.epoch,
             "clean": not self._dirty,
             "iterations": launch.iterations,
-            "settled": not self._is_unsettled,
+            "aborted": self._was_aborted,
             "meetings": 0 if self._ports is None else self._ports.meetings,
         }
         messages = call.all_gather("start", state)
@@ -100,11 +100,11 @@ class GpuRankDriver(GpuDriver):
         if is_stale(messages):
             # If a rank misses the next phase, the next collective call zeroes the counters again.
             self._dirty = True
-            self._settle(messages)
+            self._await_late_signals(messages)
             self._clear()
             call.all_gather("clear")
         self._dirty = False
-        self._is_unsettled = True
+        self._was_aborted = True  # until it has ended
         self._limit_ns = launch.timeout_ns
         super().launch(launch)
 
@@ -112,11 +112,11 @@ class GpuRankDriver(GpuDriver):
     def _ports(self) -> PortChannels | None:
         return None if self._memory.shared is None else self._memory.shared.ports
 
-    def _settle(self, messages: ControlMessages) -> None:
-        """Waits until no message of a failed run between domains is under way.
+    def _await_late_signals(self, messages: ControlMessages) -> None:
+        """Waits for the copies and signals between domains of a run that was aborted.
 
-        Such a message would otherwise arrive after the counters are zeroed, and count in the next
-        run. Raises DeviceError if the network has no way to wait.
+        Late signals would otherwise count in the next run. Raises DeviceError if the network has no
+        way to wait for them.
         """
         shared = self._memory.shared
         if shared is None or not shared.network:
@@ -124,9 +124,9 @@ class GpuRankDriver(GpuDriver):
         if self._ports is not None:
             meetings = max(message.body["meetings"] for message in messages)
             self._ports.meet(meetings + 1, self._check_peers)
-        elif not all(message.body["settled"] for message in messages):
+        elif any(message.body["aborted"] for message in messages):
             raise DeviceError(
-                f"a run of {self._joined.manifest.program!r} was aborted, and its messages by "
+                f"a run of {self._joined.manifest.program!r} was aborted, and its signals by "
                 "NCCL's network may still arrive: load the program again",
                 notes=[
                     "NCCL does not tell the host when signals of an earlier kernel have arrived"
@@ -152,7 +152,7 @@ class GpuRankDriver(GpuDriver):
         # The counters are invalid until all ranks have reported success.
         self._dirty = True
         outcomes = self._exchange(outcome)
-        self._is_unsettled = any(each.stop.abort or any(each.codes) for each in outcomes)
+        self._was_aborted = any(each.stop.abort or any(each.codes) for each in outcomes)
         for each in outcomes:
             if each.stop.abort == Abort.PEERS:
                 raise self._late(each.stop.seen)

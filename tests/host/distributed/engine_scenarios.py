@@ -44,7 +44,7 @@ def make_engine(name: str, fault: str, folder: str) -> Any:
         if fault != "missing":
             wrong = fault == "version" and RANK == 1
             peer_libraries.install_nccl(CUDA, "2.29.7" if wrong else "2.32.3")
-        reachable = 1 if fault in ("hosts", "domains", "no network", "unsettled") else None
+        reachable = 1 if fault in ("hosts", "domains", "no network", "aborted") else None
         return ark.distributed.NcclMemory(peer_libraries.NcclCommunicator(broker, reachable))
     if fault != "missing":
         peer_libraries.install_mscclpp()
@@ -75,7 +75,7 @@ def domains() -> Any:
         return [window, ranks, rank, [number if far[number] else None for number in range(ranks)]]
 
 
-def unsettled() -> Any:
+def aborted() -> Any:
     """Returns the errors of two runs, of which the first one is aborted."""
     toy = gpu_scenarios.bundle()
     program = replace(toy, manifest=replace(toy.manifest, domains=tuple(range(RANKS))))
@@ -153,8 +153,8 @@ def work(fault: str) -> Any:
         is_wrong = fault in PORT_FAULTS
         result = error_of(lambda: load_with_ports(fault)) if is_wrong else ports()
         return [result, left() == before]
-    if fault == "unsettled":
-        return [unsettled(), left() == before]
+    if fault == "aborted":
+        return [aborted(), left() == before]
     if fault in ("domains", "no network"):
         return [domains() if fault == "domains" else error_of(domains), left() == before]
     if fault:

@@ -88,11 +88,11 @@ def test_ranks_of_several_domains(launch: Launch) -> None:
 
 def test_an_aborted_run_over_a_network_without_a_wait(launch: Launch) -> None:
     """Late signals of NCCL would count in the next run, so there is none."""
-    for (first, second), clean in launch("nccl", "unsettled"):
+    for (first, second), clean in launch("nccl", "aborted"):
         assert first == ["BusyError", "aborted"]
         kind, text = second
         assert kind == "DeviceError"
-        assert "its messages by NCCL's network may still arrive: load the program again" in text
+        assert "its signals by NCCL's network may still arrive: load the program again" in text
         assert clean
 
 
