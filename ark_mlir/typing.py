@@ -39,6 +39,7 @@ __all__ = [
     "HostInputs",
     "Index",
     "Inputs",
+    "Network",
     "Number",
     "NumberArray",
     "Offsets",
@@ -140,6 +141,9 @@ Scheduler: TypeAlias = Literal[
 
 Collectives: TypeAlias = Literal["auto", "one-shot", "two-shot", "ring"]
 """A name of an algorithm for collectives."""
+
+Network: TypeAlias = Literal["nccl", "mscclpp"]
+"""The library that copies between NVLink domains."""
 
 Cpu: TypeAlias = Literal["host", "baseline", "x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"]
 """The instruction set of the cpu target: ``host`` for that of this machine, ``baseline`` for that

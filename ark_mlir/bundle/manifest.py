@@ -248,6 +248,7 @@ class Manifest:
             the last buffer, and the runtime zeroes the buffer together with the semaphores.
         domains: the NVLink domain of each rank, for which the program has copies by network
             adapters; empty if all ranks are in one domain.
+        network: the library that copies between domains: ``nccl`` or ``mscclpp``.
         intermediates: the values in the arena and in the task packets.
         statistics: figures of the schedule, such as ``predicted_ns``.
         options: options of the compilation that the runtime needs, such as ``trace``.
@@ -273,6 +274,7 @@ class Manifest:
     ranks: int = 1
     packets: int = 0
     domains: tuple[int, ...] = ()
+    network: str = "nccl"
     intermediates: tuple[Value, ...] = ()
     statistics: Mapping[str, int | float] = field(default_factory=dict[str, "int | float"])
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -404,6 +406,7 @@ class Manifest:
             **({"ranks": self.ranks} if self.ranks > 1 else {}),
             **({"packets": self.packets} if self.packets else {}),
             **({"domains": list(self.domains)} if self.domains else {}),
+            **({"network": self.network} if self.network != "nccl" else {}),
             "statistics": _sorted(self.statistics),
             "options": _sorted(self.options),
         }

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from .. import dtypes
 from ..backends import backend_info, backend_names
 from ..errors import BundleError, shorten
 from ..json_checks import Document, Node, parse_json
+from ..typing import Network
 from .footprints import parse_footprint
 from .format import (
     ALIGNMENT,
@@ -62,6 +63,8 @@ _REQUIRED = frozenset(
     }
 )
 
+_OPTIONAL = frozenset({"ranks", "packets", "domains", "network", "origin", "sections"})
+
 
 def _dump(source: Mapping[str, Any], where: str) -> bytes:
     try:
@@ -83,7 +86,7 @@ def parse_manifest(source: bytes | Mapping[str, Any], where: str) -> Manifest:
 
 
 def _manifest(node: Node) -> Manifest:
-    node.keys(_REQUIRED, frozenset({"ranks", "packets", "domains", "origin", "sections"}))
+    node.keys(_REQUIRED, _OPTIONAL)
     node["format"].integer(VERSION, VERSION)
     slots = enumerate(node["buffers"].items(), start=1)
     buffers = tuple(_buffer(item, slot) for slot, item in slots)
@@ -110,6 +113,7 @@ def _manifest(node: Node) -> Manifest:
         ranks=ranks,
         packets=_packets(node["packets"], target) if "packets" in node else 0,
         domains=_domains(node["domains"], ranks) if "domains" in node else (),
+        network=node["network"].word(get_args(Network)) if "network" in node else "nccl",
         statistics=_statistics(node["statistics"]),
         options=_options(node["options"]),
         origin=_origin(node["origin"]) if "origin" in node else None,

@@ -69,9 +69,18 @@ def compile_bundle(
     bundle = None if slot is None else slot.load()
     if bundle is None:
         bundle = make_bundle(module, machine, backend, options)
+        _check_network(bundle)
         if slot is not None:
             slot.save(bundle)
     return bundle
+
+
+def _check_network(bundle: Bundle) -> None:
+    """Raises UnsupportedError if the network between domains cannot run a program."""
+    if bundle.manifest.network == "mscclpp" and bundle.manifest.target.backend == "cuda":
+        from ..runtime.ranks.routes import check_port_limits
+
+        check_port_limits(bundle)
 
 
 def make_bundle(

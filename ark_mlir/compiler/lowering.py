@@ -70,7 +70,7 @@ def choose_target(
 
 
 def set_domains(module: ir.Operation, options: CompileOptions) -> None:
-    """Sets the NVLink domains of the ranks in a module.
+    """Sets the NVLink domains of the ranks in a module, and the network between them.
 
     Raises InvalidUsageError if the number of domains differs from the number of ranks, or the
     module has passed the stage ``graph``, which makes the copies between domains.
@@ -91,6 +91,8 @@ def set_domains(module: ir.Operation, options: CompileOptions) -> None:
     with module.context:
         numbers = ", ".join(map(str, options.domains))
         module.attributes["ark.domains"] = ir.Attribute.parse(f"array<i64: {numbers}>")
+        if options.network != "nccl":
+            module.attributes["ark.network"] = ir.StringAttr.get(options.network)
 
 
 def shares_device(module: ir.Operation, machine: Target, devices: Sequence[int] | None) -> bool:

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypedDict, cast, get_args
 from ..devices import check_devices
 from ..errors import InvalidUsageError
 from ..tuning.costs import Costs
-from ..typing import Collectives, Cpu, Path, Scheduler
+from ..typing import Collectives, Cpu, Network, Path, Scheduler
 from ..units import parse_size
 
 
@@ -39,6 +39,7 @@ class CompileKeywords(TypedDict, total=False):
     devices: Sequence[int] | None
     concurrent: bool
     domains: Sequence[int] | None
+    network: Network
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,9 @@ class CompileOptions:
         domains: several ranks only: the NVLink domain of each rank, such as ``[0, 0, 1, 1]``. GPUs
             of one domain store to each other's memory. Between domains, network adapters copy,
             unless the GPUs can store to each other's memory after all. None means one domain.
+        network: with `domains` on cuda: the library that copies between domains: ``nccl``, whose
+            functions kernels call, or ``mscclpp``, whose thread on the host copies for them. Ranks
+            load the program with the engine of this library.
 
     Raises:
         InvalidUsageError: a value has the wrong type or is out of range.
@@ -115,6 +119,7 @@ class CompileOptions:
     devices: Sequence[int] | None = field(default=None, metadata={"changes_bundle": False})
     concurrent: bool = field(default=False, metadata={"changes_bundle": False})
     domains: Sequence[int] | None = None
+    network: Network = "nccl"
 
     def __post_init__(self) -> None:
         for name in ("packets", "trace", "verify", "keep_mlir", "line_info", "concurrent"):
@@ -128,6 +133,8 @@ class CompileOptions:
             object.__setattr__(self, "profile", Costs.read(self.profile))
         if self.collectives not in (None, *get_args(Collectives)):
             raise _invalid("collectives", self.collectives, "auto, one-shot, two-shot or ring")
+        if self.network not in get_args(Network):
+            raise _invalid("network", self.network, "nccl or mscclpp")
         if not isinstance(self.cpu, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise _invalid("cpu", self.cpu, "a processor's name")
         if not isinstance(self.dump_dir, str | os.PathLike | None):  # pyright: ignore[reportUnnecessaryIsInstance]

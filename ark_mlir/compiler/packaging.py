@@ -118,11 +118,18 @@ def take_kernel(
 
 
 def _domains(module: ir.Operation) -> dict[str, Any]:
-    """Returns the entry ``domains`` of the manifest; none if all ranks are in one domain."""
+    """Returns the entries ``domains`` and ``network`` of the manifest; none if all ranks are in one
+    domain. NCCL's network has no entry."""
     if "ark.domains" not in module.attributes:
         return {}
     domains = _plain(module.attributes["ark.domains"])
-    return {"domains": domains} if len(set(domains)) > 1 else {}
+    if len(set(domains)) == 1:
+        return {}
+    result: dict[str, Any] = {"domains": domains}
+    if "ark.network" in module.attributes:
+        network = _plain(module.attributes["ark.network"])
+        result |= {"network": network} if network != "nccl" else {}
+    return result
 
 
 def _check_limits(kernel: ir.Operation) -> None:

@@ -22,10 +22,11 @@ from .agreement import check_iterations, is_stale
 
 if TYPE_CHECKING:
     from ..bundle import Bundle
+    from ..runtime.cuda.port_channels import PortChannels
     from ..runtime.drivers.interface import Launch
     from ..runtime.gpu.kernel import GpuKernel, SharedMemory
     from ..runtime.gpu.record import LaunchRecord
-    from .communicator import CollectiveCall
+    from .communicator import CollectiveCall, ControlMessages
     from .gpu_memory import GpuMemory
 
 __all__ = ["GpuRankDriver"]
@@ -49,6 +50,8 @@ class GpuRankDriver(GpuDriver):
         self._linked: list[LinkedRank] = []
         # The limit of a wait in the present run.
         self._limit_ns = 0
+        # True if copies and signals of an aborted run between domains may be under way.
+        self._was_aborted = False
 
     def load(self, bundle: Bundle, shared: SharedMemory | None = None) -> None:
         """See :meth:`Driver.load`; `bundle` has the buffers by their names in this rank."""
@@ -85,17 +88,50 @@ class GpuRankDriver(GpuDriver):
             self._await_abandoned(self._abandoned)
         launch = self._after_earlier_work(launch)
         call = self._current_call()
-        state = {"epoch": self.epoch, "clean": not self._dirty, "iterations": launch.iterations}
+        state = {
+            "epoch": self.epoch,
+            "clean": not self._dirty,
+            "iterations": launch.iterations,
+            "aborted": self._was_aborted,
+            "meetings": 0 if self._ports is None else self._ports.meetings,
+        }
         messages = call.all_gather("start", state)
         check_iterations(messages)
         if is_stale(messages):
             # If a rank misses the next phase, the next collective call zeroes the counters again.
             self._dirty = True
+            self._await_late_signals(messages)
             self._clear()
             call.all_gather("clear")
         self._dirty = False
+        self._was_aborted = True  # until it has ended
         self._limit_ns = launch.timeout_ns
         super().launch(launch)
+
+    @property
+    def _ports(self) -> PortChannels | None:
+        return None if self._memory.shared is None else self._memory.shared.ports
+
+    def _await_late_signals(self, messages: ControlMessages) -> None:
+        """Waits for the copies and signals between domains of a run that was aborted.
+
+        Late signals would otherwise count in the next run. Raises DeviceError if the network has no
+        way to wait for them.
+        """
+        shared = self._memory.shared
+        if shared is None or not shared.network:
+            return
+        if self._ports is not None:
+            meetings = max(message.body["meetings"] for message in messages)
+            self._ports.meet(meetings + 1, self._check_peers)
+        elif any(message.body["aborted"] for message in messages):
+            raise DeviceError(
+                f"a run of {self._joined.manifest.program!r} was aborted, and its signals by "
+                "NCCL's network may still arrive: load the program again",
+                notes=[
+                    "NCCL does not tell the host when signals of an earlier kernel have arrived"
+                ],
+            )
 
     def _after_earlier_work(self, launch: Launch) -> Launch:
         """Waits for the producer streams of a launch; returns the launch without them.
@@ -116,6 +152,7 @@ class GpuRankDriver(GpuDriver):
         # The counters are invalid until all ranks have reported success.
         self._dirty = True
         outcomes = self._exchange(outcome)
+        self._was_aborted = any(each.stop.abort or any(each.codes) for each in outcomes)
         for each in outcomes:
             if each.stop.abort == Abort.PEERS:
                 raise self._late(each.stop.seen)
@@ -169,10 +206,8 @@ class GpuRankDriver(GpuDriver):
         cannot end this run, BusyError if the kernel has not begun when another one has ended, and
         DeviceError if the kernel does not end within the grace period after the abort.
         """
+        self._check_peers()
         call = self._current_call()
-        if (failure := call.find_failure()) is not None:
-            call.problem = failure
-            raise RankFailedError(f"rank {self._rank} cannot continue: {failure}")
         if aborted_at is not None:
             if time.monotonic() - aborted_at > GRACE_SECONDS:
                 raise DeviceError("the kernel does not end")
@@ -184,6 +219,13 @@ class GpuRankDriver(GpuDriver):
             raise self._watch.error()
         self.record.abort()
         return time.monotonic()
+
+    def _check_peers(self) -> None:
+        """Raises RankFailedError if another rank cannot continue this run."""
+        call = self._current_call()
+        if (failure := call.find_failure()) is not None:
+            call.problem = failure
+            raise RankFailedError(f"rank {self._rank} cannot continue: {failure}")
 
     def _current_call(self) -> CollectiveCall:
         if self.call is None:

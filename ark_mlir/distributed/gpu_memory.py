@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING
 
 from ..errors import ArkError, DeviceError, UnsupportedError
 from ..runtime.cuda.api import CudaApi
-from ..runtime.cuda.blocks import NetworkHandles, bytes_of_block, divide_blocks
+from ..runtime.cuda.blocks import NetworkHandles, divide_blocks
 from ..runtime.cuda.legacy_ipc import BorrowedBlock, LentBlock
 from ..runtime.cuda.peers import ExportedPart, MappedParts, page_size
 from ..runtime.drivers.abi import RANK_COUNTERS, SEMAPHORE_STRIDE
 from ..runtime.gpu.kernel import SharedMemory, begun_word
 from ..runtime.gpu.memory import DeviceBytes
+from ..runtime.ranks.rank_bundle import bytes_of_block
 from ..runtime.ranks.relocation import PartAddresses, relocate
+from ..runtime.ranks.routes import plan_network
 from .frames import close_files
 from .gpu_facts import check_facts, choose_device, peer_problem, read_facts
 
@@ -212,9 +214,8 @@ class GpuMemory:
         self, call: CollectiveCall, bundle: Bundle, rank: int, engine: EngineMemory
     ) -> None:
         nbytes = -(-bytes_of_block(bundle) // _PAGE) * _PAGE
-        begins, network = engine.share(
-            call, self._api, rank, nbytes, bundle.manifest.domains, self._resources
-        )
+        plan = plan_network(bundle)
+        begins, network = engine.share(call, self._api, rank, nbytes, plan, self._resources)
         self._use_blocks(bundle, rank, begins, network)
 
     # -- blocks at any addresses -------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 #include "dialects/ark/ArkDialect.h"
 #include "dialects/ark/ArkBodyAttrs.h"
+#include "dialects/ark/ArkDomains.h"
 #include "dialects/ark/ArkMeasurements.h"
 #include "dialects/ark/ArkOps.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -66,6 +67,14 @@ LogicalResult ArkDialect::verifyOperationAttribute(Operation *op,
         llvm::any_of(domains.asArrayRef(), isNegative))
       return op->emitOpError("attribute '")
              << name << "' must be an array of numbers of domains, on a module";
+    return success();
+  }
+  if (name == kNetworkAttr) {
+    auto network = dyn_cast<StringAttr>(attribute.getValue());
+    if (!isa<ModuleOp>(op) || !network ||
+        (network != kNcclNetwork && network != kPortChannels))
+      return op->emitOpError("attribute '")
+             << name << "' must be \"nccl\" or \"mscclpp\", on a module";
     return success();
   }
   if (name == kMeasuredNsAttr)

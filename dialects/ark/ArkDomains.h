@@ -9,6 +9,12 @@
 
 namespace mlir::ark {
 
+/// On a module: the library whose network copies between domains, `nccl` or
+/// `mscclpp`. Without the attribute, it is `nccl`.
+inline constexpr llvm::StringLiteral kNetworkAttr = "ark.network";
+inline constexpr llvm::StringLiteral kNcclNetwork = "nccl";
+inline constexpr llvm::StringLiteral kPortChannels = "mscclpp";
+
 /// The NVLink domain of each rank. GPUs of one domain store to each other's
 /// memory. Between domains, network adapters copy.
 class Domains {
@@ -23,6 +29,9 @@ public:
             : DenseI64ArrayAttr();
     if (attr)
       domains = attr.asArrayRef();
+    auto network =
+        module ? module->getAttrOfType<StringAttr>(kNetworkAttr) : StringAttr();
+    hasPortChannels = network && network == kPortChannels;
   }
 
   /// Returns true if ranks have several domains.
@@ -33,11 +42,15 @@ public:
   bool areApart(int64_t rank, int64_t other) const {
     return !domains.empty() && domains[rank] != domains[other];
   }
+  /// Returns true if port channels of MSCCL++ copy between domains, and false
+  /// if NCCL's network does.
+  bool usePortChannels() const { return hasPortChannels; }
   /// Returns the number of ranks that have a domain; 0 without the attribute.
   size_t size() const { return domains.size(); }
 
 private:
   ArrayRef<int64_t> domains;
+  bool hasPortChannels = false;
 };
 
 /// Returns the rank of another domain to which a network adapter copies the

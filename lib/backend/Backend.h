@@ -29,8 +29,9 @@ struct LoweringOptions {
 
 /// The connections between the GPUs of the ranks of a program: there is one
 /// rank, peers store to each other's memory, or some ranks are in different
-/// domains, between which network adapters copy.
-enum class RankLinks { None, Peers, Network };
+/// domains, between which NCCL's network adapters or port channels of MSCCL++
+/// copy.
+enum class RankLinks { None, Peers, Network, PortChannels };
 
 /// Code generation for a family of machines.
 class Backend {

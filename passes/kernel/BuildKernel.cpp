@@ -214,7 +214,11 @@ static bool canBeCalled(func::FuncOp function) {
 static RankLinks getLinks(KernelOp kernel) {
   if (!kernel.getRanks())
     return RankLinks::None;
-  return Domains(kernel).areSeveral() ? RankLinks::Network : RankLinks::Peers;
+  Domains domains(kernel);
+  if (!domains.areSeveral())
+    return RankLinks::Peers;
+  return domains.usePortChannels() ? RankLinks::PortChannels
+                                   : RankLinks::Network;
 }
 
 namespace {

@@ -55,7 +55,8 @@ static_assert(kBuffers == 0 && kReportAbort == 0 && kStatusCode == 0 &&
                   kDoorbellRings == 0 && kInstructionOpcode == 0 &&
                   kLaneSm == 0 && kOperandSlot == 0 && kTensorMapSlot == 0 &&
                   kStreamLaneWaits == 0 && kSegmentAddress == 0 &&
-                  kSegmentRecordSlot == 0,
+                  kSegmentRecordSlot == 0 && kPortsTriggers == 0 &&
+                  kTokenAddress == 0,
               "kernel texts load the first word of a record without an offset");
 
 /// Leading arguments of a body: begin, end, task, status.

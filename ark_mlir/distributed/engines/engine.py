@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
-from typing import TYPE_CHECKING, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Protocol, TypeVar, cast, get_args
 
 import numpy as np
 
 from ...errors import ArkError, DeviceError, UnsupportedError
+from ...runtime.cuda.port_channels import PortMemory
 from ...runtime.gpu.memory import download
+from ...typing import Network
 
 if TYPE_CHECKING:
     from ...runtime.cuda.api import CudaApi
     from ...runtime.cuda.blocks import NetworkHandles
+    from ...runtime.ranks.routes import NetworkPlan
     from ..communicator import CollectiveCall
 
 __all__ = ["Engine", "EngineMemory", "PeerRegion"]
@@ -24,8 +27,8 @@ _MARK = 0x41524B5F50454552
 _PAGE = 2 << 20
 # The error of engines without a network.
 NO_NETWORK = (
-    "this engine reaches GPUs of one NVLink domain alone; ark.distributed.NcclMemory also reaches "
-    "ranks by a network"
+    "this engine reaches GPUs of one NVLink domain alone; ark.distributed.NcclMemory, and "
+    "MscclppMemory with a transport, also reach ranks by a network"
 )
 
 
@@ -38,20 +41,26 @@ class PeerRegion(Protocol):
 
     address: int
 
-    def exchange(self) -> Sequence[int | None]:
+    def exchange(self, plan: NetworkPlan) -> Sequence[int | None]:
         """Exchanges the regions of all ranks; a collective call, which all ranks make together.
 
         Returns the address at which this process maps the region of each rank, in the order of the
         ranks; None for a rank that only a network reaches. Raises UnsupportedError if the engine
         fails.
+
+        Args:
+            plan: what the program needs of the network.
         """
         ...
 
-    def connect(self) -> NetworkHandles:
+    def connect(self, plan: NetworkPlan) -> NetworkHandles:
         """Connects to the ranks without an address; a collective call.
 
         Returns what kernels need for the network. Raises UnsupportedError if the engine has no
         network that kernels can use.
+
+        Args:
+            plan: what the program needs of the network.
         """
         ...
 
@@ -114,7 +123,7 @@ class EngineMemory:
         api: CudaApi,
         rank: int,
         nbytes: int,
-        domains: Sequence[int],
+        plan: NetworkPlan,
         resources: ExitStack,
     ) -> tuple[list[int | None], NetworkHandles | None]:
         """Allocates memory and shares it; a collective call, which all ranks make together.
@@ -127,11 +136,12 @@ class EngineMemory:
             api: the API of NVIDIA's driver on this rank's GPU, with its context open.
             rank: the rank of this process.
             nbytes: bytes of each rank, a multiple of 2 MiB.
-            domains: the NVLink domain of each rank in the program; empty for one domain.
+            plan: what the program needs of the network.
             resources: the stack to which the function that frees the memory is added.
 
         Raises the same UnsupportedError at every rank if the memory of one rank cannot be shared,
-        or if a network alone reaches a rank that the program has in the same domain.
+        if a network alone reaches a rank that the program has in the same domain, or if the program
+        was compiled for the network of another engine.
         """
 
         def allocate() -> PeerRegion:
@@ -141,18 +151,37 @@ class EngineMemory:
             return region
 
         def exchange() -> list[int | None]:
-            addresses = list(region.exchange())
+            addresses = list(region.exchange(plan))
             _check_addresses(addresses, self._ranks)
-            _check_domains(addresses, rank, domains)
+            _check_domains(addresses, rank, plan.domains)
             return addresses
+
+        def connect() -> NetworkHandles:
+            _check_library(self.name, plan)
+            return region.connect(plan)
 
         region = _together(call, "memory allocated", allocate)
         addresses = _together(call, "memory exchanged", exchange)
         _test(call, api, rank, region.address, addresses)
         # All ranks connect, or none: a rank may reach the others where they do not reach it.
         apart = [message.body for message in call.all_gather("apart", None in addresses)]
-        network = _together(call, "network", region.connect) if any(apart) else None
+        if not any(apart):
+            return addresses, None
+        network = _together(call, "network", connect)
+        if network.ports is not None:
+            memory = PortMemory(region.address, _MARK)
+            ports = network.ports
+            _together(call, "network tested", lambda: ports.test(memory))
         return addresses, network
+
+
+def _check_library(name: str, plan: NetworkPlan) -> None:
+    """Raises UnsupportedError if an engine's network is not that of the program."""
+    if name in get_args(Network) and name != plan.library:
+        raise UnsupportedError(
+            f"the program was compiled with network={plan.library!r}, and the engine is {name}: "
+            f"compile with network={name!r}, or use the engine {plan.library}"
+        )
 
 
 def _check_domains(addresses: Sequence[int | None], rank: int, domains: Sequence[int]) -> None:

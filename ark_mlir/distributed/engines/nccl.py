@@ -16,6 +16,7 @@ from ...runtime.gpu.memory import DeviceMemory
 
 if TYPE_CHECKING:
     from ...runtime.cuda.api import CudaApi
+    from ...runtime.ranks.routes import NetworkPlan
 
 __all__ = ["NcclMemory"]
 
@@ -77,8 +78,9 @@ class _NcclRegion:
         self._stream: object = None
         self.address = int(buffer.handle)
 
-    def exchange(self) -> Sequence[int | None]:
+    def exchange(self, plan: NetworkPlan) -> Sequence[int | None]:
         """See :meth:`PeerRegion.exchange`."""
+        del plan  # the library knows which ranks it reaches
         flags = self._library.WindowFlag.COLL_SYMMETRIC
         try:
             self._window = self._communicator.register_window(self._buffer, flags)
@@ -90,8 +92,9 @@ class _NcclRegion:
             raise UnsupportedError(f"nccl cannot register a window: {error}") from error
         return [None if address is None else int(address) for address in addresses]
 
-    def connect(self) -> NetworkHandles:
+    def connect(self, plan: NetworkPlan) -> NetworkHandles:
         """See :meth:`PeerRegion.connect`: a device communicator with a network (GIN)."""
+        del plan
         library = self._library
         requirements = library.NCCLDevCommRequirements(
             gin_context_count=1,

@@ -12,6 +12,7 @@ from .engine import NO_NETWORK
 if TYPE_CHECKING:
     from ...runtime.cuda.api import CudaApi
     from ...runtime.cuda.blocks import NetworkHandles
+    from ...runtime.ranks.routes import NetworkPlan
 
 __all__ = ["TorchSymmetricMemory"]
 
@@ -81,8 +82,9 @@ class _TorchRegion:
         self._handle: Any = None
         self.address = int(tensor.data_ptr())
 
-    def exchange(self) -> Sequence[int]:
+    def exchange(self, plan: NetworkPlan) -> Sequence[int]:
         """See :meth:`PeerRegion.exchange`."""
+        del plan  # the library knows which ranks it reaches
         try:
             self._handle = self._symmetric.rendezvous(self._tensor, self._group)
         except Exception as error:
@@ -91,8 +93,9 @@ class _TorchRegion:
             ) from error
         return [int(address) for address in self._handle.buffer_ptrs]
 
-    def connect(self) -> NetworkHandles:
+    def connect(self, plan: NetworkPlan) -> NetworkHandles:
         """See :meth:`PeerRegion.connect`."""
+        del plan
         raise UnsupportedError(NO_NETWORK)
 
     def free(self) -> None:

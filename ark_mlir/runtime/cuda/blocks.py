@@ -18,27 +18,24 @@ from ..ranks.relocation import PartAddresses, domain_address
 if TYPE_CHECKING:
     from ...bundle import Bundle
     from .api import CudaApi
+    from .port_channels import PortChannels
 
-__all__ = ["NetworkHandles", "bytes_of_block", "divide_blocks"]
+__all__ = ["NetworkHandles", "divide_blocks"]
 
 
 class NetworkHandles(NamedTuple):
     """The handles that a kernel passes to the functions of a network library.
 
     Attributes:
-        communicator: the address of the communicator, in memory of the GPU.
-        window: the handle of the window that has the block of each rank.
+        communicator: the address of the communicator, or of the record of port channels, in memory
+            of the GPU.
+        window: the handle of the window that has the block of each rank; 0 for port channels.
+        ports: the port channels of MSCCL++; None for another library.
     """
 
     communicator: int
     window: int
-
-
-def bytes_of_block(bundle: Bundle) -> int:
-    """Returns the bytes of the block of one rank."""
-    manifest = bundle.manifest
-    parts = (manifest.arena + manifest.packets) // manifest.ranks
-    return parts + RANK_COUNTERS * SEMAPHORE_STRIDE
+    ports: PortChannels | None = None
 
 
 def divide_blocks(
@@ -63,6 +60,11 @@ def divide_blocks(
     known = [
         domain_address(other, 0) if begin is None else begin for other, begin in enumerate(begins)
     ]
+    record: tuple[int, ...] = ()
+    ports = None
+    if network is not None:
+        communicator, window, ports = network
+        record = (communicator, window, known[rank], arena, ranks, rank)
     addresses = PartAddresses(
         rank=rank,
         arenas=tuple(known),
@@ -71,8 +73,8 @@ def divide_blocks(
         arena_part=arena,
         packets_part=packets,
         apart=frozenset(other for other, begin in enumerate(begins) if begin is None),
+        numbers={} if ports is None else ports.numbers,
     )
-    record = () if network is None else (*network, known[rank], arena, ranks, rank)
     shared = SharedMemory(
         arena=DeviceBytes(api, addresses.arena, 0),
         semaphores=DeviceBytes(api, addresses.counters[rank], counters),
@@ -81,5 +83,6 @@ def divide_blocks(
         begun=tuple(begun_word(each, rank) for each in addresses.counters),
         slots=addresses.slots,
         network=record,
+        ports=ports,
     )
     return addresses, shared

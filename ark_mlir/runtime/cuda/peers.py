@@ -135,12 +135,16 @@ class ExportedPart:
     Args:
         api: the API of NVIDIA's driver on the GPU, with its context open.
         nbytes: the size, a multiple of the GPU's page size.
+        rdma: True if network adapters access the memory, too.
     """
 
-    def __init__(self, api: CudaApi, nbytes: int) -> None:
+    def __init__(self, api: CudaApi, nbytes: int, rdma: bool = False) -> None:
         self._api = api
         api.enter()
-        self.handle = api.call("cuMemCreate", nbytes, _properties(api, shared=True), 0)
+        properties = _properties(api, shared=True)
+        if rdma and api.attribute("GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED"):
+            properties.allocFlags.gpuDirectRDMACapable = 1
+        self.handle = api.call("cuMemCreate", nbytes, properties, 0)
         self._release = api.own(self, "cuMemRelease", self.handle)
 
     def export(self) -> int:

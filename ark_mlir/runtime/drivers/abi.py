@@ -22,7 +22,7 @@ MOST_RANKS = 256
 BEGUN_WORD = (RANK_COUNTERS - 1) * SEMAPHORE_STRIDE // 8 - MOST_RANKS
 # The counters that programs can use.
 FREE_COUNTERS = BEGUN_WORD * 8 // SEMAPHORE_STRIDE
-# Ranks of other domains: see the kernel text CudaNetwork.mlir. An address has the number of the
+# Ranks of other domains: see the kernel text CudaDomains.mlir. An address has the number of the
 # rank plus one from this bit on. An index of a counter, or a distance to a GPU, is DOMAIN_INDEX or
 # more, and less than DOMAIN_INDEX_END.
 DOMAIN_SHIFT = 48

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ...bundle import Bundle
+    from ..cuda.port_channels import PortChannels
     from .api import GpuApi, Launcher
 
 _TABLES = ("instructions", "lanes", "tasks", "operands")
@@ -33,6 +34,7 @@ class SharedMemory(NamedTuple):
             kernel.
         slots: addresses for further slots, in which linked tables have the parts of other ranks.
         network: the record of a network (`abi.NETWORK_WORDS`), or nothing if there is none.
+        ports: the port channels whose tokens stand for counters; None for any other network.
     """
 
     arena: DeviceBytes
@@ -42,6 +44,7 @@ class SharedMemory(NamedTuple):
     begun: tuple[int, ...]
     slots: tuple[int, ...] = ()
     network: tuple[int, ...] = ()
+    ports: PortChannels | None = None
 
 
 def begun_word(counters: int, rank: int) -> int:
@@ -142,9 +145,12 @@ class GpuKernel:
 
     def clear_shared(self, stream: object) -> None:
         """Zeroes the counters and packets that other GPUs access, in the order of a stream."""
-        assert self._shared is not None
-        self._shared.semaphores.clear(stream)
-        self._shared.own_packets.clear(stream)
+        shared = self._shared
+        assert shared is not None
+        shared.semaphores.clear(stream)
+        shared.own_packets.clear(stream)
+        if shared.ports is not None:
+            shared.ports.arm(shared.semaphores, stream)
 
     def make_semaphores(self) -> DeviceBytes:
         """Allocates zeroed semaphores, followed by the task packets."""
@@ -196,7 +202,11 @@ class GpuKernel:
         shape = (max(count, 1), abi.SEMAPHORE_STRIDE // 8)
         lines: NDArray[np.uint64]
         lines = download(self.api, stream, semaphores.address, np.dtype(np.uint64), shape)
-        return np.array(lines[:count, 0])
+        counters = np.array(lines[:count, 0])
+        if self._shared is not None and self._shared.ports is not None:
+            for number, arrivals in self._shared.ports.arrivals().items():
+                counters[number] = arrivals
+        return counters
 
     def _check_residency(self) -> None:
         """Raises UnsupportedError unless all CTAs fit on the device at once, as lanes that wait for

@@ -8,9 +8,10 @@ import numpy as np
 
 from ...bundle import Bundle, Opcode
 from ...errors import DeviceError
+from ..drivers.abi import RANK_COUNTERS, SEMAPHORE_STRIDE
 from .naming import qualified
 
-__all__ = ["bundle_of_rank", "check_slots", "lanes_of_rank"]
+__all__ = ["bundle_of_rank", "bytes_of_block", "check_slots", "lanes_of_rank"]
 
 
 def bundle_of_rank(joined: Bundle, rank: int, *, rename: bool = True) -> Bundle:
@@ -40,6 +41,14 @@ def bundle_of_rank(joined: Bundle, rank: int, *, rename: bool = True) -> Bundle:
     bundle = replace(joined, manifest=replace(manifest, buffers=buffers))
     check_slots(bundle, rank)
     return bundle
+
+
+def bytes_of_block(bundle: Bundle) -> int:
+    """Returns the bytes of one rank that other ranks access: its parts of the arena, the counters
+    and the task packets."""
+    manifest = bundle.manifest
+    parts = (manifest.arena + manifest.packets) // manifest.ranks
+    return parts + RANK_COUNTERS * SEMAPHORE_STRIDE
 
 
 def lanes_of_rank(bundle: Bundle, rank: int) -> tuple[int, ...]:

@@ -9,13 +9,14 @@ addresses of other ranks' parts, relocation changes the entries that refer to an
   this rank;
 - a stop addresses another GPU by the distance of its counters from the counters of this rank.
 
-The parts of ranks in other NVLink domains have no address here. The kernel text CudaNetwork.mlir
+The parts of ranks in other NVLink domains have no address here. The kernel text CudaDomains.mlir
 describes the numbers that stand for their addresses and counters.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -52,6 +53,8 @@ class PartAddresses:
         arenas, counters, packets: the address of each rank's part; any number if the part is empty.
         arena_part, packets_part: bytes of each part.
         apart: the ranks of other domains, whose addresses are those of `domain_address`.
+        numbers: the numbers that stand for counters of these ranks, by the rank and the counter;
+            empty if the counters' own numbers do.
     """
 
     rank: int
@@ -61,6 +64,7 @@ class PartAddresses:
     arena_part: int
     packets_part: int
     apart: frozenset[int] = frozenset()
+    numbers: Mapping[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
 
     @property
     def slots(self) -> tuple[int, ...]:
@@ -112,7 +116,8 @@ def _relocate_instructions(
     ranks = numbers[signals] // RANK_COUNTERS + addresses.rank
     stops = codes == Opcode.STOP
     stopped = result[stops, 2] + addresses.rank
-    result[signals, 1] = numbers[signals] % RANK_COUNTERS + _counter_indices(ranks, addresses)
+    counters = _name_counters(ranks, numbers[signals] % RANK_COUNTERS, addresses)
+    result[signals, 1] = counters + _counter_indices(ranks, addresses)
     result[stops, 2] = _distances(stopped, addresses)
     near_signals = result[signals, 1][~_are_apart(ranks, addresses)]
     near_stops = result[stops, 2][~_are_apart(stopped, addresses)]
@@ -124,6 +129,16 @@ def _relocate_instructions(
             location=linked.where,
         )
     return result.astype(table.dtype)
+
+
+def _name_counters(
+    ranks: NDArray[np.int64], counters: NDArray[np.int64], addresses: PartAddresses
+) -> NDArray[np.int64]:
+    """Returns the numbers by which signals name counters of these ranks."""
+    if not addresses.numbers:
+        return counters
+    pairs = zip(ranks.tolist(), counters.tolist(), strict=True)
+    return np.array([addresses.numbers.get(pair, pair[1]) for pair in pairs], np.int64)
 
 
 def _are_apart(ranks: NDArray[np.int64], addresses: PartAddresses) -> NDArray[np.bool_]:

@@ -332,6 +332,7 @@ class FakeCuda(VirtualMemoryFunctions, CopyFunctions):
             Attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: self.capability[0],
             Attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: self.capability[1],
             Attribute.CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: self.shared_memory,
+            Attribute.CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED: 1,
             Attribute.CU_DEVICE_ATTRIBUTE_MPS_ENABLED: int(self.mps),
         }[key]
 

@@ -68,6 +68,10 @@ class VirtualMemoryFunctions(MemoryFunctions):
 
         requestedHandleTypes = HandleType.CU_MEM_HANDLE_TYPE_NONE
 
+        def __init__(self, **fields: Any) -> None:
+            super().__init__(**fields)
+            self.allocFlags = SimpleNamespace(gpuDirectRDMACapable=0)
+
     class CUmemAccessDesc(SimpleNamespace):
         """A device, and its access rights to memory."""
 

@@ -118,9 +118,19 @@ SmallVector<KernelText> CudaBackend::getKernelTexts(RankLinks links) const {
                                                             : kCudaPeerRanks,
                                    kCudaKernel,
                                    kKernelTables};
-  if (links != RankLinks::None)
-    texts.push_back(links == RankLinks::Network ? kCudaNetwork
-                                                : kCudaPeerStores);
+  switch (links) {
+  case RankLinks::None:
+    break;
+  case RankLinks::Peers:
+    texts.push_back(kCudaPeerStores);
+    break;
+  case RankLinks::Network:
+    texts.append({kCudaDomains, kCudaNetwork});
+    break;
+  case RankLinks::PortChannels:
+    texts.append({kCudaDomains, kCudaPortChannels});
+    break;
+  }
   return texts;
 }
 

@@ -1,16 +1,11 @@
-// Accesses to memory of other GPUs, some of which are in other NVLink domains.
+// Copies and signals to GPUs of other NVLink domains by a network adapter, with the device functions
+// of NCCL (GIN). CudaDomains.mlir calls these functions. The bitcode of NCCL is linked later.
 //
-// GPUs of one domain store to each other's memory. For a GPU of another domain, a lane starts a copy
-// or a signal by a network adapter, with the device functions of NCCL (GIN). The bitcode of NCCL,
-// which is linked later, has these functions. The memory of a rank is one window, with the same
-// layout on all ranks.
-//
-// Copies and signals of a lane are started by its leader, so that a strong signal covers all earlier
-// copies of the lane to the same rank. A fence of the scope of the system precedes each of them. It
-// makes visible what the leader has seen, such as the result of another SM.
+// A strong signal covers all earlier copies of the lane to the same rank. A fence of the scope of
+// the system precedes each copy and signal. It makes visible what the leader has seen, such as the
+// result of another SM.
 
-func.func private @ark_stop_word(%context: !llvm.ptr, %distance: i64) -> !llvm.ptr
-func.func private @ark_is_leader_again() -> i1
+func.func private @ark_network(%context: !llvm.ptr) -> !llvm.ptr
 
 llvm.func @ncclGin_C_init(!llvm.ptr, i32, !llvm.ptr, i32)
 llvm.func @ncclCoopAnyInitThread(!llvm.ptr)
@@ -28,13 +23,6 @@ llvm.func @ncclGinSignal_v3(
     !llvm.ptr, !llvm.ptr {llvm.byval = !llvm.struct<(i32, i32, i32)>}, i32, i32, !llvm.ptr, i64, i32,
     i1 {llvm.zeroext}, i32, i64, !llvm.ptr {llvm.byval = !llvm.struct<(array<16 x i8>, ptr)>},
     i1 {llvm.zeroext}, !llvm.ptr, i32, i32, i32)
-
-// Returns the record of the network.
-func.func private @ark_network(%context: !llvm.ptr) -> !llvm.ptr {
-  %field = llvm.getelementptr %context[kNetwork] : (!llvm.ptr) -> !llvm.ptr, i64
-  %network = llvm.load %field : !llvm.ptr -> !llvm.ptr
-  return %network : !llvm.ptr
-}
 
 // Initialises the objects that each call of NCCL takes: the context of the network, the team of all
 // ranks, and the thread alone as the group of threads. Returns the window.
@@ -161,123 +149,9 @@ func.func private @ark_release_to_network() {
   return
 }
 
-// Returns the rank of another domain in an address, or -1, and the rest of the address.
-func.func private @ark_split_address(%address: i64) -> (i32, i64) {
-  %one = arith.constant 1 : i64
-  %bits = arith.constant kDomainShift : i64
-  %number = arith.shrui %address, %bits : i64
-  %rank = arith.subi %number, %one : i64
-  %upper = arith.shli %number, %bits : i64
-  %offset = arith.xori %address, %upper : i64
-  %rank_i32 = arith.trunci %rank : i64 to i32
-  return %rank_i32, %offset : i32, i64
-}
-
-// Returns the rank of another domain in an index of a counter, or -1, and the index on that rank.
-func.func private @ark_split_index(%index: i64) -> (i32, i64) {
-  %first = arith.constant kDomainIndex : i64
-  %end = arith.constant kDomainIndexEnd : i64
-  %none = arith.constant -1 : i64
-  %bits = arith.constant kRankShift : i64
-  %rest = arith.subi %index, %first : i64
-  %rank = arith.shrui %rest, %bits : i64
-  %upper = arith.shli %rank, %bits : i64
-  %number = arith.subi %rest, %upper : i64
-  %is_apart = arith.cmpi slt, %index, %end : i64
-  %chosen = arith.select %is_apart, %rank, %none : i64
-  %rank_i32 = arith.trunci %chosen : i64 to i32
-  return %rank_i32, %number : i32, i64
-}
-
-func.func private @ark_add_remote_arrival(%context: !llvm.ptr, %counter: !llvm.ptr,
-                                          %semaphore: i64) {
-  %zero = arith.constant 0 : i32
-  %one = arith.constant 1 : i64
-  %rank, %number = func.call @ark_split_index(%semaphore) : (i64) -> (i32, i64)
-  %is_peer = arith.cmpi slt, %rank, %zero : i32
-  cf.cond_br %is_peer, ^peer, ^network
-
-^peer:
-  llvm.inline_asm has_side_effects "red.release.<system>.add.u64 [$0], $1;", "l,l,~{memory}"
-      %counter, %one : (!llvm.ptr, i64) -> ()
-  cf.br ^finish
-
-^network:
-  func.call @ark_signal_rank(%context, %rank, %number) : (!llvm.ptr, i32, i64) -> ()
-  cf.br ^finish
-
-^finish:
-  return
-}
-
-func.func private @ark_store_remote(%context: !llvm.ptr, %word: !llvm.ptr, %value: i64) {
-  %zero = arith.constant 0 : i32
-  %address = llvm.ptrtoint %word : !llvm.ptr to i64
-  %rank, %offset = func.call @ark_split_address(%address) : (i64) -> (i32, i64)
-  %is_peer = arith.cmpi slt, %rank, %zero : i32
-  cf.cond_br %is_peer, ^peer, ^network
-
-^peer:
-  llvm.inline_asm has_side_effects "st.relaxed.<system>.u64 [$0], $1;", "l,l,~{memory}" %word, %value
-      : (!llvm.ptr, i64) -> ()
-  cf.br ^finish
-
-^network:
-  func.call @ark_store_to_rank(%context, %rank, %offset, %value) : (!llvm.ptr, i32, i64, i64) -> ()
-  cf.br ^finish
-
-^finish:
-  return
-}
-
-func.func private @ark_remote_stop_word(%context: !llvm.ptr, %distance: i64) -> !llvm.ptr {
-  %zero = arith.constant 0 : i32
-  %first = arith.constant kDomainIndex : i64
-  %ranks = arith.constant kMostRanks : i64
-  %rank = arith.subi %distance, %first : i64
-  %is_apart = arith.cmpi ult, %rank, %ranks : i64
-  cf.cond_br %is_apart, ^network, ^peer
-
-^peer:
-  %peer_word = func.call @ark_stop_word(%context, %distance) : (!llvm.ptr, i64) -> !llvm.ptr
-  return %peer_word : !llvm.ptr
-
-^network:
-  %one = arith.constant 1 : i64
-  %bits = arith.constant kDomainShift : i64
-  %stop_offset = arith.constant kStopCounterOffset : i64
-  %network = func.call @ark_network(%context) : (!llvm.ptr) -> !llvm.ptr
-  %counters_field = llvm.getelementptr %network[kNetworkCounters] : (!llvm.ptr) -> !llvm.ptr, i64
-  %counters = llvm.load %counters_field : !llvm.ptr -> i64
-  %offset = arith.addi %counters, %stop_offset : i64
-  %number = arith.addi %rank, %one : i64
-  %upper = arith.shli %number, %bits : i64
-  %address = arith.addi %upper, %offset : i64
-  %word = llvm.inttoptr %address : i64 to !llvm.ptr
-  return %word : !llvm.ptr
-}
-
-// Starts a copy of `bytes` from the arena of this rank, if the destination is in another domain.
-// Returns true if so, and false if the SM has to copy. All threads call this function.
-func.func private @ark_copy_to_domain(%context: !llvm.ptr, %source: !llvm.ptr,
-                                      %destination: !llvm.ptr, %bytes: i64) -> i1 {
-  %zero = arith.constant 0 : i32
-  %yes = arith.constant true
-  %no = arith.constant false
-  %address = llvm.ptrtoint %destination : !llvm.ptr to i64
-  %rank, %offset = func.call @ark_split_address(%address) : (i64) -> (i32, i64)
-  %is_peer = arith.cmpi slt, %rank, %zero : i32
-  cf.cond_br %is_peer, ^finish(%no : i1), ^choose
-
-^choose:
-  %leads = func.call @ark_is_leader_again() : () -> i1
-  cf.cond_br %leads, ^start, ^finish(%yes : i1)
-
-^start:
-  func.call @ark_copy_to_rank(%context, %rank, %offset, %source, %bytes)
-      : (!llvm.ptr, i32, i64, !llvm.ptr, i64) -> ()
-  cf.br ^finish(%yes : i1)
-
-^finish(%result: i1):
-  return %result : i1
+// The arrivals may come from another GPU.
+func.func private @ark_load_arrivals(%counter: !llvm.ptr) -> i64 {
+  %arrivals = llvm.inline_asm has_side_effects "ld.acquire.<system>.u64 $0, [$1];", "=l,l,~{memory}"
+      %counter : (!llvm.ptr) -> i64
+  return %arrivals : i64
 }

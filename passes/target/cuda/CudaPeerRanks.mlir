@@ -11,7 +11,7 @@
 // last counter, each rank has a word with the first epoch of the last launch that has begun on its
 // GPU.
 
-// Functions of CudaPeerStores.mlir, or of CudaNetwork.mlir for GPUs of several domains.
+// Functions of CudaPeerStores.mlir, or of CudaDomains.mlir for GPUs of several domains.
 func.func private @ark_add_remote_arrival(%context: !llvm.ptr, %counter: !llvm.ptr,
                                           %semaphore: i64)
 func.func private @ark_store_remote(%context: !llvm.ptr, %word: !llvm.ptr, %value: i64)
@@ -63,13 +63,6 @@ func.func private @ark_add_arrival(%context: !llvm.ptr, %counter: !llvm.ptr, %se
 
 ^finish:
   return
-}
-
-// The arrivals may come from another GPU.
-func.func private @ark_load_arrivals(%counter: !llvm.ptr) -> i64 {
-  %arrivals = llvm.inline_asm has_side_effects "ld.acquire.<system>.u64 $0, [$1];", "=l,l,~{memory}"
-      %counter : (!llvm.ptr) -> i64
-  return %arrivals : i64
 }
 
 // Returns the word with the last iteration on the GPU at a distance from this GPU.

@@ -22,3 +22,10 @@ func.func private @ark_store_remote(%context: !llvm.ptr, %word: !llvm.ptr, %valu
       : (!llvm.ptr, i64) -> ()
   return
 }
+
+// The arrivals may come from another GPU.
+func.func private @ark_load_arrivals(%counter: !llvm.ptr) -> i64 {
+  %arrivals = llvm.inline_asm has_side_effects "ld.acquire.<system>.u64 $0, [$1];", "=l,l,~{memory}"
+      %counter : (!llvm.ptr) -> i64
+  return %arrivals : i64
+}

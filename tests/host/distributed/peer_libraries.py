@@ -11,10 +11,13 @@ import ctypes
 import os
 import sys
 import time
+import weakref
 from contextlib import ExitStack
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
+
+from port_library import Connection, Tokens
 
 from ark_mlir.runtime.cuda.api import CudaApi
 from ark_mlir.runtime.cuda.peers import ExportedPart, MappedParts
@@ -165,6 +168,7 @@ class Communicator:
         self._local = broker.ranks if local is None else local
         self._sent: list[Any] = []
         self._received: list[MappedParts] = []
+        self._tokens: weakref.ref[Tokens] | None = None
 
     def bootstrap(self) -> Any:
         """Returns the control plane."""
@@ -176,12 +180,12 @@ class Communicator:
 
     def register_memory(self, ptr: int, size: int, transports: object) -> Any:
         """Returns memory at an address, which other processes can map."""
-        assert transports == ("flags", "CudaIpc")
+        assert transports in ({"CudaIpc"}, {"CudaIpc", "IB0"})
         block = self._cuda.find_block(ptr)
         assert block is not None
         assert block.nbytes == size
         api = CudaApi(self._cuda, block.charged.ordinal)
-        return SimpleNamespace(data=lambda: ptr, size=lambda: size, api=api)
+        return SimpleNamespace(data=lambda: ptr, size=lambda: size, api=api, address=ptr)
 
     def send_memory(self, memory: Any, remote_rank: int, tag: int) -> None:
         """Sends memory to a rank; `tag` has to be that of `recv_memory`."""
@@ -208,7 +212,28 @@ class Communicator:
         mapped, address = self._received[index], self._addresses[index]
         if index == len(self._received) - 1:
             self._received, self._sent = [], []
-        return SimpleNamespace(data=lambda: address, kept=mapped)
+        return SimpleNamespace(data=lambda: address, kept=mapped, address=mapped.address)
+
+    def connect(self, local_config: Any, remote_rank: int, tag: int) -> Any:
+        """Returns a future of a connection to a rank."""
+        assert local_config == ("IB0", ("GPU", self._broker.rank))
+        assert (remote_rank != self._broker.rank, tag) == (True, 7)
+        return SimpleNamespace(get=lambda: self._connect(remote_rank))
+
+    def _connect(self, remote_rank: int) -> Connection:
+        if self._broker.fault == "no network":
+            raise RuntimeError("no network adapter")
+        # The connections of a program share the tokens.
+        tokens = None if self._tokens is None else self._tokens()
+        if tokens is None:
+            tokens = Tokens(self._cuda, self._broker)
+            self._tokens = weakref.ref(tokens)
+        return Connection(tokens, self._broker.rank, remote_rank)
+
+    def build_semaphore(self, connection: Connection, remote_rank: int, tag: int) -> Any:
+        """Returns a future of a semaphore of a connection."""
+        assert (remote_rank != self._broker.rank, tag) == (True, 7)
+        return SimpleNamespace(get=connection.build)
 
 
 class _Retained:
@@ -228,11 +253,18 @@ class _Retained:
             api.call("cuMemRelease", handle)
 
 
+class _Flags(set[str]):
+    """A stand-in for ``mscclpp.TransportFlags``."""
+
+    def __or__(self, other: Any) -> Any:
+        return _Flags({*self, other})
+
+
 def install_mscclpp() -> None:
     """Replaces the module of MSCCL++."""
     module: Any = ModuleType("mscclpp")
-    module.Transport = SimpleNamespace(CudaIpc="CudaIpc")
-    module.TransportFlags = lambda transport: ("flags", transport)
+    module.Transport = SimpleNamespace(CudaIpc="CudaIpc", IB0="IB0")
+    module.TransportFlags = lambda transport: _Flags({transport})
     sys.modules["mscclpp"] = module
 
 

@@ -86,6 +86,16 @@ def test_ranks_of_several_domains(launch: Launch) -> None:
         assert clean
 
 
+def test_an_aborted_run_over_a_network_without_a_wait(launch: Launch) -> None:
+    """Late signals of NCCL would count in the next run, so there is none."""
+    for (first, second), clean in launch("nccl", "aborted"):
+        assert first == ["BusyError", "aborted"]
+        kind, text = second
+        assert kind == "DeviceError"
+        assert "its signals by NCCL's network may still arrive: load the program again" in text
+        assert clean
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_fault_at_every_call_of_the_driver(launch: Launch, engine: str) -> None:
     """Both ranks raise each error, no memory leaks, and the next program runs."""

@@ -11,11 +11,14 @@ pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
 
 import ark_mlir as ark
 from ark_mlir._mlir_libs import _ark  # noqa: TID251 - a function of the extension
+from ark_mlir.bundle.manifest_checks import parse_manifest
 from ark_mlir.compiler import bundles
 from ark_mlir.compiler.options import CompileOptions
 from ark_mlir.compiler.source import load_module
 from ark_mlir.pins import NCCL_VERSION
+from ark_mlir.runtime.ranks import routes
 from ark_mlir.targets import cuda_network
+from ark_mlir.typing import Network
 
 
 def sums(size: int) -> list[ark.Program]:
@@ -27,8 +30,8 @@ def sums(size: int) -> list[ark.Program]:
     return programs
 
 
-def compile_sums(domains: list[int] | None) -> Any:
-    options = CompileOptions(domains=domains, cache=False)
+def compile_sums(domains: list[int] | None, network: Network = "nccl") -> Any:
+    options = CompileOptions(domains=domains, network=network, cache=False)
     return bundles.compile_bundle(load_module(sums(2)), "cuda:sm_90a", options)
 
 
@@ -75,6 +78,39 @@ def test_a_library_that_does_not_fit(
     monkeypatch.setattr(cuda_network, "distribution", distribution)
     with pytest.raises(ark.UnsupportedError, match=message):
         compile_sums([0, 1])
+
+
+def test_port_channels_need_no_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel contains all of its functions, and an assembler accepts them."""
+    monkeypatch.setattr(cuda_network, "distribution", None)
+    bundle = compile_sums([0, 1], "mscclpp")
+    assert (bundle.manifest.domains, bundle.manifest.network) == ((0, 1), "mscclpp")
+    image = bytes(bundle.sections["kernel"])
+    assert image.startswith(b"\x7fELF") or b".version" in image
+    assert b"nccl" not in image
+    written = bundle.manifest.as_json()
+    assert written["network"] == "mscclpp"
+    assert parse_manifest(written, "test").network == "mscclpp"
+
+
+def test_the_network_is_not_recorded_for_one_domain() -> None:
+    bundle = compile_sums([3, 3], "mscclpp")
+    assert bundle.manifest.network == "nccl"
+    assert "network" not in bundle.manifest.as_json()
+
+
+def test_a_network_that_does_not_exist() -> None:
+    with pytest.raises(ark.InvalidUsageError, match="network='mpi': expected nccl or mscclpp"):
+        CompileOptions(domains=[0, 1], network="mpi")  # type: ignore[arg-type]
+    written = compile_sums([0, 1], "mscclpp").manifest.as_json()
+    with pytest.raises(ark.BundleError, match="network: 'mpi' is not one of nccl, mscclpp"):
+        parse_manifest({**written, "network": "mpi"}, "test")
+
+
+def test_memory_that_port_channels_do_not_reach(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(routes, "_MOST_BYTES", 1 << 20)
+    with pytest.raises(ark.UnsupportedError, match=r"MSCCL\+\+ reach 1048575"):
+        compile_sums([0, 1], "mscclpp")
 
 
 def test_one_domain_needs_no_library(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,8 +14,6 @@
 // CHECK: cf.cond_br %[[LOCAL]]
 // CHECK: call @ark_add_release
 // CHECK: call @ark_add_remote_arrival
-// CHECK-LABEL: func.func private @ark_load_arrivals
-// CHECK: "ld.acquire.sys.u64 $0, [$1];"
 // The word with the number of the last iteration is in the memory of this GPU; lanes of all GPUs may write it.
 // CHECK-LABEL: func.func private @ark_load_stop
 // CHECK: "ld.relaxed.sys.u64 $0, [$1];"
@@ -26,6 +24,8 @@
 // CHECK: "red.release.sys.add.u64 [$0], $1;"
 // CHECK-LABEL: func.func private @ark_store_remote
 // CHECK: "st.relaxed.sys.u64 [$0], $1;"
+// CHECK-LABEL: func.func private @ark_load_arrivals
+// CHECK: "ld.acquire.sys.u64 $0, [$1];"
 module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 132, warps = 16,
     shared_memory = 1024, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
 ark.kernel @k {

@@ -4,6 +4,7 @@
 
 #include "buffers.h"
 #include "layout.h"
+#include "ports.h"
 #include "races.h"
 #include "shared.h"
 
@@ -98,6 +99,8 @@ std::vector<Released> released;
 std::array<View, kMaxCtas> views, asyncViews;
 View hostView;
 std::vector<View> captures;
+/// The captures of what stores to words of the host have released.
+std::map<const char *, int> hostReleases;
 /// The time of a CTA's last release: earlier stores are in views.
 std::array<uint32_t, kWriters> published;
 std::vector<Fenced> fenced;
@@ -126,6 +129,7 @@ void simt::beginMemory(const std::vector<int> &deviceOf) {
   asyncViews.fill(View());
   hostView = View();
   captures.clear();
+  hostReleases.clear();
   published.fill(0);
   fenced = std::vector<Fenced>(deviceOf.size() * kMaxThreads);
   narrowLoads.clear();
@@ -386,8 +390,9 @@ static void take(uint32_t number, bool acquires, Scope scope) {
 }
 
 /// Memory of the host, which the host may change at any time.
-static void takeFromHost(bool acquires, Scope scope) {
-  waitsForHost = true;
+static void takeFromHost(const char *from, bool acquires, Scope scope) {
+  // The stand-in for proxies is part of the launch.
+  waitsForHost |= !isPortWord(from);
   if (acquires && scope == Scope::Sys)
     views[getCta()].seen[kHost] = now;
 }
@@ -430,7 +435,7 @@ uint64_t simt::loadStrong(const char *from, int bytes, bool acquires,
     return loadNow(from, bytes);
   tick();
   if (findBuffer(from)->isOfHost) {
-    takeFromHost(acquires, scope);
+    takeFromHost(from, acquires, scope);
     return loadNow(from, bytes);
   }
   int cta = getCta();
@@ -504,6 +509,17 @@ static void checkScope(const Buffer &buffer, Scope scope) {
          buffer.home);
 }
 
+/// Passes on the view of a store to a word of the host; null for no view.
+static void releaseToHost(const char *to, const Released *view) {
+  checkPush(to);
+  hostReleases[to] = -1;
+  if (!view)
+    return;
+  hostView.join(view->near[getDevice()]);
+  hostReleases[to] = captures.size();
+  captures.push_back(view->far);
+}
+
 void simt::storeStrong(char *to, uint64_t value, int bytes, bool releases,
                        Scope scope) {
   checkGlobal("store", to, bytes, bytes);
@@ -512,8 +528,7 @@ void simt::storeStrong(char *to, uint64_t value, int bytes, bool releases,
     std::unique_ptr<Released> view = getReleased(releases, scope);
     const Buffer &buffer = *findBuffer(to);
     if (buffer.isOfHost) {
-      if (view && scope == Scope::Sys)
-        hostView.join(view->near[getDevice()]);
+      releaseToHost(to, scope == Scope::Sys ? view.get() : nullptr);
     } else {
       checkScope(buffer, scope);
       recordStrong(to, bytes, view.get(), scope);
@@ -572,10 +587,22 @@ int simt::captureForNetwork() {
   return captures.size() - 1;
 }
 
+int simt::captureOfHostWord(const char *at) {
+  auto found = hostReleases.find(at);
+  return found == hostReleases.end() ? -1 : found->second;
+}
+
+uint32_t simt::getHostTime() { return views[getCta()].seen[kHost]; }
+
+static View getCapture(int number) {
+  return number < 0 ? View() : captures[number];
+}
+
 void simt::readForNetwork(int capture, void *to, const char *from,
                           int64_t bytes) {
+  View view = getCapture(capture);
   readWords(static_cast<char *>(to), from, bytes,
-            Reader{captures[capture], /*own=*/-1, /*isStrong=*/false, draw(),
+            Reader{view, /*own=*/-1, /*isStrong=*/false, draw(),
                    /*device=*/-1});
 }
 
@@ -593,7 +620,7 @@ void simt::writeFromNetwork(char *to, const void *from, int64_t bytes) {
 }
 
 void simt::addFromNetwork(char *counter, uint64_t value, int capture) {
-  View view = captures[capture];
+  View view = getCapture(capture);
   view.seen[kNetwork] = now;
   published[kNetwork] = now;
   Released passed;

@@ -65,12 +65,18 @@ void fenceAsyncProxy();
 
 /// Accesses of network adapters. A capture stands for what the current thread
 /// has released to all GPUs by its last fence. A copy that begins at a capture
-/// sees this. An addition passes on the capture, and all that network adapters
-/// have written.
+/// sees this; the capture -1 stands for nothing. An addition passes on the
+/// capture, and all that network adapters have written.
 int captureForNetwork();
 void readForNetwork(int capture, void *to, const char *from, int64_t bytes);
 void writeFromNetwork(char *to, const void *from, int64_t bytes);
 void addFromNetwork(char *counter, uint64_t value, int capture);
+
+/// Returns a capture of what the last strong store to a word of the host has
+/// released to the host, or -1 if it has released nothing.
+int captureOfHostWord(const char *at);
+/// Returns the time up to which the current CTA must see what the host did.
+uint32_t getHostTime();
 
 /// Ends the launch unless one buffer that the GPU may access holds all bytes.
 void checkBuffer(const char *access, const char *at, int64_t bytes);

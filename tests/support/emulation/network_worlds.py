@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ark_mlir.runtime.cuda.api import CudaApi
-from ark_mlir.runtime.cuda.blocks import NetworkHandles, bytes_of_block, divide_blocks
+from ark_mlir.runtime.cuda.blocks import NetworkHandles, divide_blocks
 from ark_mlir.runtime.cuda.peers import PeerMemory
 from ark_mlir.runtime.cuda.world import CudaWorldDriver
 from ark_mlir.runtime.gpu.memory import DeviceMemory
+from ark_mlir.runtime.ranks.rank_bundle import bytes_of_block
 from ark_mlir.runtime.ranks.relocation import relocate
 
 from . import Emulation
@@ -55,17 +56,21 @@ class NetworkWorldDriver(CudaWorldDriver):
         assert isinstance(api, CudaApi)
         domains = self._bundle.manifest.domains
         api.enter()
-        # The table of the window, and a communicator that nothing reads.
-        window = DeviceMemory(api, 0, 8 * len(domains))
-        window.upload(np.array(self._begins, np.uint64))
-        self._free_last(window.free)
+        handles = self._handles(rank)
         known = [
             begin if domains[other] == domains[rank] else None
             for other, begin in enumerate(self._begins)
         ]
-        handles = NetworkHandles(window.address, window.address)
         addresses, own_shared = divide_blocks(api, self._bundle, rank, known, handles)
         return relocate(self._linked[rank].bundle, addresses), own_shared
+
+    def _handles(self, rank: int) -> NetworkHandles:
+        """Returns the handles of NCCL's network: the table of the window, and a communicator that
+        nothing reads."""
+        window = DeviceMemory(self._apis[rank], 0, 8 * len(self._begins))
+        window.upload(np.array(self._begins, np.uint64))
+        self._free_last(window.free)
+        return NetworkHandles(window.address, window.address)
 
 
 class NetworkEmulation(Emulation):

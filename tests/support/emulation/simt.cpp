@@ -5,6 +5,7 @@
 #include "copies.h"
 #include "memory.h"
 #include "network.h"
+#include "ports.h"
 #include "races.h"
 #include "shared.h"
 #include "state.h"
@@ -208,6 +209,7 @@ static void runTurns(std::mutex &lock) {
     ++launch->turn;
     runTurn(*cta);
     proceedMessages();
+    proceedPorts();
     if (launch->hasProgress) {
       idleTurns = 0;
       step = kTurnNanoseconds;
@@ -279,6 +281,7 @@ int simt_launch(const Part *parts, int count, int threads, int warpSize,
     int ctas = own.ctas.size();
     beginMemory(deviceOf);
     beginNetwork();
+    beginPorts();
     if (count > 1)
       skewParts();
     beginShared(ctas, threads, sharedBytes);

@@ -266,11 +266,32 @@ class World:
         with self.emulation.executable as executable:
             executable.bind(self._parameters)
             for _ in range(2):
-                outputs = self.emulation.run(self._inputs, iterations=self._iterations)
-                for rank, (got, expected) in enumerate(zip(outputs, self._expected, strict=True)):
-                    for name, array in expected.items():
-                        assert got[name].tobytes() == array.tobytes(), f"rank {rank}: {name}"
+                self._compare(self.emulation.run(self._inputs, iterations=self._iterations))
                 executable.reset()
+
+    def recover(self, seed: int, begin: Callable[[], object], end: Callable[[], object]) -> None:
+        """Runs between `begin` and `end`, and then again; raises an error if a bit of the last run
+        is wrong, or the first run does not hang."""
+        self.emulation.load(seed)
+        with self.emulation.executable as executable:
+            executable.bind(self._parameters)
+            begin()
+            try:
+                self.emulation.run(self._inputs, iterations=self._iterations)
+            except ark.HangError:
+                pass
+            else:
+                raise AssertionError("the run did not hang")
+            finally:
+                end()
+            executable.reset()
+            outputs = self.emulation.run(self._inputs, iterations=self._iterations)
+            self._compare(outputs)
+
+    def _compare(self, outputs: Sequence[Mapping[str, Any]]) -> None:
+        for rank, (got, expected) in enumerate(zip(outputs, self._expected, strict=True)):
+            for name, array in expected.items():
+                assert got[name].tobytes() == array.tobytes(), f"rank {rank}: {name}"
 
     def judge(self, changes: Mapping[int, int], seeds: Sequence[int] = SEEDS) -> str:
         """Returns the problem of a run with mutated instructions; empty if there is none."""

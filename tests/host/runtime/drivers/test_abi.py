@@ -9,6 +9,7 @@ import pytest
 from kernel_abi import read_entries
 
 from ark_mlir.bundle.tables import Opcode
+from ark_mlir.runtime.cuda import port_channels
 from ark_mlir.runtime.drivers import abi
 
 _ROOT = Path(__file__).parents[4]
@@ -78,6 +79,18 @@ def test_ranks_of_other_domains(constants: dict[str, int]) -> None:
     assert constants["kNetworkWords"] == abi.NETWORK_WORDS
     # A Python table of linked instructions has 32-bit numbers.
     assert abi.DOMAIN_INDEX >= -(1 << 31)
+
+
+def test_port_channels(constants: dict[str, int]) -> None:
+    """The host writes the records that the kernel text CudaPortChannels.mlir reads."""
+    kind = constants["kTriggerKindShift"]
+    assert constants["kTriggerCopy"] << kind == port_channels.COPY
+    assert constants["kTriggerSignal"] << kind == port_channels.SIGNAL
+    assert constants["kTriggerSemaphoreShift"] == port_channels.SEMAPHORE
+    assert constants["kCounterTokens"] == port_channels.TOKENS_WORD
+    assert (constants["kTokenBase"], constants["kTokenWords"]) == (1, 2)
+    names = ("Triggers", "Head", "Tail", "TailCache", "Size", "Shift", "Laps", "Stride", "Polled")
+    assert [constants[f"kPorts{name}"] for name in (*names, "Signal", "Ranks")] == list(range(11))
 
 
 def test_documentation(entries: dict[str, dict[str, int]]) -> None:

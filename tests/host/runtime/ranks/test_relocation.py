@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 import ark_mlir as ark
 from ark_mlir.bundle import Bundle, Opcode
-from ark_mlir.runtime.drivers.abi import RANK_COUNTERS, SEMAPHORE_STRIDE
+from ark_mlir.runtime.drivers.abi import DOMAIN_INDEX, RANK_COUNTERS, SEMAPHORE_STRIDE
 from ark_mlir.runtime.ranks.linking import link
 from ark_mlir.runtime.ranks.relocation import PartAddresses, relocate
 from ark_mlir.testing.toy import ToyProgram, barrier, run, signal, wait
@@ -129,3 +130,22 @@ def test_a_rank_that_is_too_far_away(begin: int) -> None:
     linked = link(program())[0].bundle
     with pytest.raises(ark.UnsupportedError, match="more than 127 GiB away from that of rank 0"):
         relocate(linked, part_addresses(0, [1 << 30, begin, 3 << 30]))
+
+
+def test_numbers_stand_for_counters_of_other_domains() -> None:
+    """A signal to another domain has the rank and the number; other signals stay as they are."""
+    linked = link(program())[0].bundle
+    where = part_addresses(0, [1 << 30, 2 << 30, 3 << 30])
+    apart = replace(where, apart=frozenset({1}))
+    rows = linked.tables.instructions
+    signals = rows[rows[:, 0] == Opcode.SIGNAL, 1].tolist()
+    counters = [n % RANK_COUNTERS for n in signals if n // RANK_COUNTERS == 1]
+    assert len(set(counters)) == len(counters) == 2
+    numbers = {(1, counter): 700 + index for index, counter in enumerate(counters)}
+    named = relocate(linked, replace(apart, numbers=numbers)).tables.instructions
+    plain = relocate(linked, apart).tables.instructions
+    near = [number // RANK_COUNTERS != 1 for number in signals]
+    found = named[rows[:, 0] == Opcode.SIGNAL, 1]
+    assert found[near].tolist() == plain[rows[:, 0] == Opcode.SIGNAL, 1][near].tolist()
+    expected = [DOMAIN_INDEX + RANK_COUNTERS + 700 + index for index in range(2)]
+    assert found[~np.array(near)].tolist() == expected

@@ -17,22 +17,5 @@
 // CHECK: llvm.call @ncclGinPut_v3
 // CHECK-LABEL: func.func private @ark_release_to_network(
 // CHECK: llvm.inline_asm has_side_effects "fence.acq_rel.sys;", "~{memory}"
-// An address has the rank plus one from bit 48 on.
-// CHECK-LABEL: func.func private @ark_split_address(
-// CHECK: arith.constant 48 : i64
-// An index of a counter below -2^31 + 2^23 names a rank.
-// CHECK-LABEL: func.func private @ark_split_index(
-// CHECK: arith.constant -2147483648 : i64
-// CHECK: arith.constant -2139095040 : i64
-// GPUs of the same domain store to each other's memory.
-// CHECK-LABEL: func.func private @ark_add_remote_arrival(
-// CHECK: llvm.inline_asm has_side_effects "red.release.sys.add.u64 [$0], $1;", "l,l,~{memory}"
-// CHECK: call @ark_signal_rank
-// CHECK-LABEL: func.func private @ark_store_remote(
-// CHECK: llvm.inline_asm has_side_effects "st.relaxed.sys.u64 [$0], $1;", "l,l,~{memory}"
-// CHECK: call @ark_store_to_rank
-// CHECK-LABEL: func.func private @ark_remote_stop_word(
-// CHECK: call @ark_stop_word
-// CHECK-LABEL: func.func private @ark_copy_to_domain(
-// CHECK: call @ark_is_leader_again
-// CHECK: call @ark_copy_to_rank
+// CHECK-LABEL: func.func private @ark_load_arrivals(
+// CHECK: llvm.inline_asm has_side_effects "ld.acquire.sys.u64 $0, [$1];", "=l,l,~{memory}"

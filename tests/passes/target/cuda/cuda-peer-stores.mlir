@@ -7,3 +7,5 @@
 // CHECK: llvm.inline_asm has_side_effects "red.release.sys.add.u64 [$0], $1;", "l,l,~{memory}"
 // CHECK-LABEL: func.func private @ark_store_remote(
 // CHECK: llvm.inline_asm has_side_effects "st.relaxed.sys.u64 [$0], $1;", "l,l,~{memory}"
+// CHECK-LABEL: func.func private @ark_load_arrivals(
+// CHECK: llvm.inline_asm has_side_effects "ld.acquire.sys.u64 $0, [$1];", "=l,l,~{memory}"
