@@ -15,6 +15,7 @@ from ..mlir.diagnostics import to_error
 from ..progress import Progress
 from ..targets import Backend, Code, Target, backend_of
 from .cache import find_slot
+from .interruption import checkpoint, in_background
 from .lowering import choose_target, lower, set_domains, shares_device
 from .options import CompileOptions
 from .packaging import take_kernel
@@ -86,9 +87,10 @@ def make_bundle(
     proven = options.verify and _has_tasks(module)
     # Lowering joins the programs of the ranks.
     shared = shares_device(module, machine, options.devices)
-    with Progress("compiling") as progress:
+    with Progress("compiling", shown=not in_background()) as progress:
         kept = lower(module, machine, backend, options, "target", progress)
         parts = take_kernel(module, machine, replace(options, verify=proven), shared)
+        checkpoint()
         progress.step("machine code")
         start = time.perf_counter()
         code = _emit(module, backend, options)

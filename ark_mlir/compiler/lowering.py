@@ -17,6 +17,7 @@ from ..progress import Progress
 from ..targets import Backend, Target, backend_of, resolve
 from . import cp_sat
 from .costs import apply_costs
+from .interruption import checkpoint
 from .options import CompileOptions
 from .source import count_ranks
 from .stages import (
@@ -128,6 +129,7 @@ def lower(
     if reached is not None and options.verify:
         prove(module, reached)  # bodies and schedules that were written by hand need a proof, too
     for stage in to_run:
+        checkpoint()
         progress.step(stage)
         start = time.perf_counter()
         if stage == "scheduling":
