@@ -43,6 +43,7 @@ class Programs:
         self._known: OrderedDict[Hashable, Compiled] = OrderedDict()
         self._called: set[Hashable] = set()
         self._jobs: dict[Hashable, Job] = {}
+        self._requested: list[Job] = []
         self._failed: set[Hashable] = set()
         self.renew_locks()
         _all.add(self)
@@ -64,15 +65,28 @@ class Programs:
             capturing: True while a CUDA graph is recorded. Then only a program that has run before
                 is returned, and no compilation begins.
 
-        Raises the error of a compilation in the background, once. Later calls compile at once.
+        A compilation in the background begins at the next call of `begin_requested`. Raises the
+        error of such a compilation, once. Later calls compile at once.
         """
         program = self._find(key, capturing)
         if program is not None or capturing:
             return program
         if self._must_wait(key):
             return self._make(key, prepare)
-        self._begin(key, name, prepare)
+        self._request(key, name, prepare)
         return None
+
+    def begin_requested(self) -> None:
+        """Begins the requested compilations.
+
+        A caller first runs what it uses instead of the program, so that it does not share Python's
+        global lock with the compilation.
+        """
+        while self._requested:
+            with self._lock:
+                jobs, self._requested = self._requested, []
+            for job in jobs:
+                background.start(job)
 
     def substitute(
         self, cost: Callable[[Hashable], float | None], capturing: bool
@@ -126,6 +140,7 @@ class Programs:
 
     def _make(self, key: Hashable, prepare: Callable[[], Make]) -> Compiled | None:
         with self._making:
+            self.begin_requested()
             job = self._jobs.get(key)
             if job is not None:
                 job.wait()
@@ -138,13 +153,11 @@ class Programs:
                         self._use(key)
             return program
 
-    def _begin(self, key: Hashable, name: str, prepare: Callable[[], Make]) -> None:
+    def _request(self, key: Hashable, name: str, prepare: Callable[[], Make]) -> None:
         with self._lock:
-            if key in self._jobs:
-                return
-            job = Job(name, prepare())
-            if background.start(job):
-                self._jobs[key] = job
+            if key not in self._jobs:
+                job = self._jobs[key] = Job(name, prepare())
+                self._requested.append(job)
 
 
 _all: weakref.WeakSet[Programs] = weakref.WeakSet()

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch._ops import OpOverload
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode, unset_fake_temporarily
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils import _pytree as pytree
@@ -83,9 +84,11 @@ class Recorder:
     Arguments that are tensors become placeholders in the order of the calls of `placeholder`.
 
     Example:
+        >>> module = torch.fx.symbolic_trace(lambda x: x * 2)
         >>> recorder = Recorder()
         >>> x = recorder.placeholder(describe(torch.zeros(3)))
-        >>> recorder.run(Walker(module), [x]).graph.print_tabular()
+        >>> [node.name for node in recorder.run(Walker(module), [x]).graph.nodes]
+        ['arg0_1', 'mul', 'output']
     """
 
     def __init__(self) -> None:
@@ -143,7 +146,7 @@ class _Mode(TorchDispatchMode):
     ) -> Any:
         del types
         kwargs = dict(kwargs or {})
-        if not isinstance(func, torch._ops.OpOverload):
+        if not isinstance(func, OpOverload):
             raise NotRecorded(f"{func}, which is not an op of ATen")
         if func is torch.ops.prim.device.default:
             return func(*args, **kwargs)

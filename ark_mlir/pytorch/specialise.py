@@ -89,7 +89,10 @@ class Specialised:
             program = self._programs.get(key, name, lambda: self._recorded(arguments), capturing)
         if not self._is_recorded:
             program = self._traced.get(key, "", lambda: self._tracing(arguments), capturing)
-        return (self._module.forward if program is None else program)(*arguments)
+        try:
+            return (self._module.forward if program is None else program)(*arguments)
+        finally:
+            self._programs.begin_requested()
 
     def _recorded(self, arguments: Sequence[Any]) -> Make:
         """Returns a function that compiles for the sizes of `arguments`, and does not keep them."""
@@ -182,9 +185,10 @@ class Padded:
         found = self._find(sizes, {} if told_apart else _same(values), arguments)
         if found is None and told_apart and not self._tells_apart:
             found = self._find(sizes, _same(values), arguments)
-        if found is None:
-            return self._module.forward(*arguments)
-        return found(values, arguments)
+        try:
+            return self._module.forward(*arguments) if found is None else found(values, arguments)
+        finally:
+            self._programs.begin_requested()
 
     def _find(
         self, sizes: Mapping[Any, int], same: Mapping[Any, Any], arguments: Sequence[Any]

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from .. import frontend as ark
+from ..compiler.interruption import checkpoint
 from ..dtypes import DType, as_dtype
 from ..errors import ArkError, InvalidUsageError, UnsupportedError
 from ..frontend.locations import Frame, placed
@@ -105,6 +106,7 @@ class Translation:
 
     def add(self, node: Node) -> None:
         """Translates a node that calls an op; ignores nodes without tensors as results."""
+        checkpoint()
         if node in self._constants or not gives_tensors(node):
             return
         frames = self._frames(node)
