@@ -152,9 +152,7 @@ class Padder(Walker):
         (given,) = self.node.args
         nodes = given if isinstance(given, (list, tuple)) else [given]
         for node, value in zip(nodes, values, strict=True):
-            # The rule of an op returns None for a result that it cannot pad.
-            if value is None and node is not None:
-                raise Refusal(f"the result {node} of an op whose rule pads only the first result")
+            _check_padded(node, value)
         self.results = [v.axes if isinstance(v, Value) else None for v in values]
         return [v.tensor for v in values if isinstance(v, Value)]
 
@@ -164,6 +162,8 @@ class Padder(Walker):
             return args[0][args[1]]
         if not _has_tensors(described):
             return expression(described) if isinstance(described, (int, sympy.Basic)) else None
+        for operand in self.node.all_input_nodes:
+            _check_padded(operand, self.env[operand])
         if self._is_fixed(args, kwargs):
             result = target(*self.plain(args), **self.plain(kwargs))
             return self._checked(_with_axes(result, self._fixed_axes(described)), described)
@@ -288,6 +288,12 @@ class Padder(Walker):
         # torch.full would be a constant of the dtype; a number keeps the dtype of the tensor.
         other = torch.full((), fill, dtype=value.tensor.dtype, device=value.tensor.device)
         return torch.ops.aten.where.self(mask, value.tensor, other)
+
+
+def _check_padded(node: Any, value: Any) -> None:
+    """Raises Refusal if the rule of an op returned None, for a result that it cannot pad."""
+    if value is None and node is not None:
+        raise Refusal(f"the result {node} of an op whose rule does not pad all results")
 
 
 def _has_tensors(described: Any) -> bool:
