@@ -11,11 +11,11 @@ from .. import ir
 from ..backends import backend_info, backend_names
 from ..bundle import Bundle
 from ..errors import CompileError, UnprovenWarning, UnsupportedError
+from ..interruption import checkpoint, in_background
 from ..mlir.diagnostics import to_error
 from ..progress import Progress
 from ..targets import Backend, Code, Target, backend_of
 from .cache import find_slot
-from .interruption import checkpoint, in_background
 from .lowering import choose_target, lower, set_domains, shares_device
 from .options import CompileOptions
 from .packaging import take_kernel

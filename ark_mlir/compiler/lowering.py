@@ -11,13 +11,13 @@ from .. import ir, knobs
 from ..backends import backend_info, is_backend
 from ..devices import most_ranks_per_device
 from ..errors import InvalidUsageError
+from ..interruption import checkpoint
 from ..mlir.diagnostics import to_error
 from ..mlir.locations import describe
 from ..progress import Progress
 from ..targets import Backend, Target, backend_of, resolve
 from . import cp_sat
 from .costs import apply_costs
-from .interruption import checkpoint
 from .options import CompileOptions
 from .source import count_ranks
 from .stages import (

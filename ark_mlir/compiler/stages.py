@@ -16,9 +16,9 @@ from ..errors import (
     MemoryLimitError,
     VerificationError,
 )
+from ..interruption import in_background
 from ..mlir.diagnostics import to_error
 from ..passmanager import PassManager
-from .interruption import in_background
 from .source import count_ranks
 
 _BEGIN = re.compile(r"ark-begin-stage\{stage=(\w+)\}")

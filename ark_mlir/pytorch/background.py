@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable, Generator
 from typing import Any
 
-from ..compiler.interruption import interruptible
+from ..interruption import interruptible
 
 __all__ = ["Job", "idle", "reserved", "start", "wait_for_programs"]
 

@@ -23,7 +23,7 @@ from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from ..compiler.interruption import checkpoint
+from ..interruption import checkpoint
 from .axes import Refusal
 
 __all__ = ["Description", "NotRecorded", "Recorder", "Walker", "describe"]

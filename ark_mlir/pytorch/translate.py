@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from .. import frontend as ark
-from ..compiler.interruption import checkpoint
 from ..dtypes import DType, as_dtype
 from ..errors import ArkError, InvalidUsageError, UnsupportedError
 from ..frontend.locations import Frame, placed
 from ..frontend.program import current
+from ..interruption import checkpoint
 from .aten import (
     AS_STRIDED,
     RANDOM,

@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("torch", reason="torch is not installed")
 
-from ark_mlir.compiler.interruption import checkpoint, in_background
+from ark_mlir.interruption import checkpoint, in_background
 from ark_mlir.pytorch import background
 from ark_mlir.pytorch.background import Job
 from ark_mlir.pytorch.programs import Programs

@@ -15,7 +15,7 @@ pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
 import ark_mlir as ark
 from ark_mlir import ir
 from ark_mlir._mlir_libs import _ark  # noqa: TID251 - a function of the extension
-from ark_mlir.compiler.interruption import checkpoint, in_background, interruptible
+from ark_mlir.interruption import checkpoint, in_background, interruptible
 
 _OPTIONS = {"target": "cpu:2", "cache": False}
 
@@ -99,7 +99,7 @@ def test_checks_are_those_of_the_thread() -> None:
 
 
 def test_other_threads_run_while_passes_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the lock held, no other thread would run between the begin and the end of a stage."""
+    """With the lock held, no other thread would run before the end of a stage."""
     run_passes = _ark.run_passes
     spans: list[tuple[float, float]] = []
 

@@ -15,8 +15,8 @@ _CHECK: ContextVar[Callable[[], None] | None] = ContextVar("ark_check", default=
 def interruptible(check: Callable[[], None]) -> Generator[None]:
     """Returns a context in which compilations of this thread are background work.
 
-    Such a compilation shows no progress line. Passes run without Python's global lock, so that
-    other threads continue; they must not use the MLIR context of the program.
+    A compilation in this context shows no progress line. Passes run without Python's global lock,
+    so that other threads continue; they must not use the MLIR context of the program.
 
     Args:
         check: a function that is called between the steps of a compilation. An exception that it
