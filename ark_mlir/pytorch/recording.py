@@ -157,7 +157,8 @@ class _Mode(TorchDispatchMode):
         given, named = pytree.tree_map(self._argument, (tuple(args), kwargs))
         result = func(*args, **kwargs)
         if any(isinstance(leaf, torch.Tensor) for leaf in pytree.tree_leaves(result)):
-            node = self._graph.call_function(func, given, named)
+            name = func.overloadpacket.__name__  # as make_fx does; the log names nodes
+            node = self._graph.create_node("call_function", func, given, named, name)
             self._set(node, result)
             self._set_items(node, result)
         return result
