@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch._ops import OpOverload
+from torch._ops import HigherOrderOperator
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode, unset_fake_temporarily
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils import _pytree as pytree
@@ -64,6 +64,7 @@ class Walker(torch.fx.Interpreter):
     """Runs a graph node by node; `node` is the present one.
 
     Unlike its base class, it does not store the metadata of the node in variables of the process.
+    Raises NotRecorded at an op that takes graphs, such as ``torch.cond``.
     """
 
     def __init__(self, module: torch.fx.GraphModule) -> None:
@@ -73,6 +74,8 @@ class Walker(torch.fx.Interpreter):
 
     def run_node(self, n: Any) -> Any:
         checkpoint()
+        if isinstance(n.target, HigherOrderOperator):  # PyTorch gives it to no unknown mode
+            raise NotRecorded(f"{n.target}, which is not an op of ATen")
         self.node = n
         args, kwargs = self.fetch_args_kwargs_from_env(n)
         return getattr(self, n.op)(n.target, args, kwargs)
@@ -146,8 +149,6 @@ class _Mode(TorchDispatchMode):
     ) -> Any:
         del types
         kwargs = dict(kwargs or {})
-        if not isinstance(func, OpOverload):
-            raise NotRecorded(f"{func}, which is not an op of ATen")
         if func is torch.ops.prim.device.default:
             return func(*args, **kwargs)
         with self:  # ops that PyTorch composes of others are recorded as the others

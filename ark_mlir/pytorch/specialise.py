@@ -77,7 +77,7 @@ class Specialised:
         self._static = static
         self._on_gpu = _is_on_gpu(module)
         self._programs = Programs(waits)
-        self._traced = Programs(waits=True)
+        self._by_make_fx = Programs(waits=True)
         self._is_recorded = True  # False after a refusal: make_fx traces the graph
 
     def __call__(self, *arguments: Any) -> Any:
@@ -88,7 +88,7 @@ class Specialised:
             name = f"sizes {key}"
             program = self._programs.get(key, name, lambda: self._recorded(arguments), capturing)
         if not self._is_recorded:
-            program = self._traced.get(key, "", lambda: self._tracing(arguments), capturing)
+            program = self._by_make_fx.get(key, "", lambda: self._tracing(arguments), capturing)
         try:
             return (self._module.forward if program is None else program)(*arguments)
         finally:

@@ -242,3 +242,33 @@ def test_an_error_is_raised_once_and_then_callers_compile(gate: threading.Event)
     with pytest.raises(RuntimeError, match="no luck"):
         programs.get("key", "key", lambda: pytest.fail, False)
     assert programs.get("key", "key", lambda: lambda: len, False) is len
+
+
+def test_no_cuda_graph_is_recorded_while_a_job_runs(
+    gate: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch = pytest.importorskip("torch")
+    from ark_mlir.pytorch.capturing import Captured
+
+    called: list[str] = []
+
+    def capture(self: Captured, arguments: object) -> bool:
+        called.append("capture")
+        return False  # no GPU is needed
+
+    def function(x: Any) -> Any:
+        called.append("function")
+        return x
+
+    monkeypatch.setattr(Captured, "_capture", capture)
+    captured = Captured(function, frozenset(), lambda: None)
+    x = torch.zeros(2)
+    captured(x)  # the first call runs the function in any case
+    job = started(gate)
+    captured(x)
+    assert called == ["function"] * 2
+    gate.set()
+    job.wait()
+    assert background.wait_for_programs(_PATIENCE)
+    captured(x)
+    assert called == ["function", "function", "capture", "function"]

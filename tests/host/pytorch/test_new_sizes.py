@@ -167,6 +167,19 @@ def test_graphs_that_cannot_be_padded(compiler: Compiler) -> None:
     assert compiler.in_background() == [False, True]
 
 
+def test_graphs_that_are_not_recorded_wait(compiler: Compiler) -> None:
+    """The thread cannot trace an op that takes graphs."""
+
+    def either(x: Any) -> Any:
+        return torch.cond(x.sum() > 0, lambda x: x + 1, lambda x: x * 2, (x,)).exp() * x
+
+    compiled = known(compiler, either, 6)
+    for length in (9, 9, 6):
+        check(compiled, either, length)
+    assert 9 in compiler.runs
+    assert not any(compiler.in_background())
+
+
 def test_an_error_of_the_thread_is_raised_by_the_next_call(compiler: Compiler) -> None:
     from ark_mlir.pytorch import background
 

@@ -100,6 +100,13 @@ def test_graphs_that_are_not_recorded() -> None:
         recorded(torch.fx.GraphModule({}, graph), torch.tensor(3))
 
 
+def test_ops_that_take_graphs_are_not_recorded() -> None:
+    x = torch.randn(5)
+    graph = traced(lambda x: torch.cond(x.sum() > 0, lambda x: x + 1, lambda x: x * 2, (x,)), x)
+    with pytest.raises(NotRecorded, match="cond"):
+        recorded(graph, x)
+
+
 def test_compiled_functions_run_while_a_graph_is_recorded() -> None:
     """``make_fx`` would make the calls raise an error, since it sets a variable of the process."""
     x = torch.randn(5, 8)
