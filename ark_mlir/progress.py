@@ -27,14 +27,18 @@ class Progress:
     Args:
         name: the name of the work.
         detail: a function that returns the end of the line; a background thread calls it.
+        shown: False never shows the line.
 
     Example:
         >>> with Progress("compiling") as progress:
         ...     progress.step("tiling")
     """
 
-    def __init__(self, name: str, detail: Callable[[], str] = lambda: "") -> None:
+    def __init__(
+        self, name: str, detail: Callable[[], str] = lambda: "", shown: bool = True
+    ) -> None:
         self._name = name
+        self._may_show = shown
         self._detail = detail
         self._step = ""
         self._start = 0.0
@@ -45,7 +49,7 @@ class Progress:
 
     def __enter__(self) -> Self:
         # A process without a console has no stderr.
-        if sys.stderr is not None and sys.stderr.isatty():  # pyright: ignore[reportUnnecessaryComparison]
+        if self._may_show and sys.stderr is not None and sys.stderr.isatty():  # pyright: ignore[reportUnnecessaryComparison]
             self._start = time.monotonic()
             self._thread = threading.Thread(target=self._update, daemon=True)
             self._thread.start()

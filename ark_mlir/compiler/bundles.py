@@ -11,6 +11,7 @@ from .. import ir
 from ..backends import backend_info, backend_names
 from ..bundle import Bundle
 from ..errors import CompileError, UnprovenWarning, UnsupportedError
+from ..interruption import checkpoint, in_background
 from ..mlir.diagnostics import to_error
 from ..progress import Progress
 from ..targets import Backend, Code, Target, backend_of
@@ -95,9 +96,10 @@ def make_bundle(
     proven = options.verify and _has_tasks(module)
     # Lowering joins the programs of the ranks.
     shared = shares_device(module, machine, options.devices)
-    with Progress("compiling") as progress:
+    with Progress("compiling", shown=not in_background()) as progress:
         kept = lower(module, machine, backend, options, "target", progress)
         parts = take_kernel(module, machine, replace(options, verify=proven), shared)
+        checkpoint()
         progress.step("machine code")
         start = time.perf_counter()
         code = _emit(module, backend, options)

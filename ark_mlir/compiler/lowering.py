@@ -11,6 +11,7 @@ from .. import ir, knobs
 from ..backends import backend_info, is_backend
 from ..devices import most_ranks_per_device
 from ..errors import InvalidUsageError
+from ..interruption import checkpoint
 from ..mlir.diagnostics import to_error
 from ..mlir.locations import describe
 from ..progress import Progress
@@ -130,6 +131,7 @@ def lower(
     if reached is not None and options.verify:
         prove(module, reached)  # bodies and schedules that were written by hand need a proof, too
     for stage in to_run:
+        checkpoint()
         progress.step(stage)
         start = time.perf_counter()
         if stage == "scheduling":

@@ -8,6 +8,7 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 
 from .. import ir
+from .._mlir_libs import _ark
 from ..errors import (
     ArkError,
     CompileError,
@@ -15,6 +16,7 @@ from ..errors import (
     MemoryLimitError,
     VerificationError,
 )
+from ..interruption import in_background
 from ..mlir.diagnostics import to_error
 from ..passmanager import PassManager
 from .source import count_ranks
@@ -136,11 +138,9 @@ def _threads(module: ir.Operation) -> Generator[None]:
 def _run(module: ir.Operation, pipeline: str, stage: str, kind: type[ArkError]) -> None:
     with module.context:
         try:
-            manager = PassManager.parse(f"builtin.module({pipeline})")
-            # A stage is verified at its end. The tests of passes verify after each pass.
-            manager.enable_verifier(False)
             with _threads(module):
-                manager.run(module)  # pyright: ignore[reportUnknownMemberType]
+                _run_unverified(module, f"builtin.module({pipeline})")
+            # A stage is verified at its end. The tests of passes verify after each pass.
             module.verify()
         except ir.MLIRError as error:
             found = to_error(kind, error, location=f"stage {stage}")
@@ -149,6 +149,15 @@ def _run(module: ir.Operation, pipeline: str, stage: str, kind: type[ArkError]) 
             raise found from None
         except ValueError as error:
             raise InvalidUsageError(f"stage {stage}: {error}") from None
+
+
+def _run_unverified(module: ir.Operation, pipeline: str) -> None:
+    if in_background():  # no other thread uses the context
+        _ark.run_passes(module, pipeline)
+        return
+    manager = PassManager.parse(pipeline)
+    manager.enable_verifier(False)
+    manager.run(module)  # pyright: ignore[reportUnknownMemberType]
 
 
 def require_scheduler(name: str, target: str, others: Sequence[str]) -> None:

@@ -71,6 +71,8 @@ def refuse_torch_arguments(function: Callable[_P, _R]) -> Callable[_P, _R]:
 def as_int(value: object, label: str, op: str | None = None) -> int:
     """Returns a Python or numpy integer as an int; raises InvalidUsageError on other values, also
     on bools."""
+    if type(value) is int and abs(value) <= _INT64_MAX:  # the usual case; the others take longer
+        return value
     if isinstance(value, bool) or not isinstance(value, SupportsIndex):
         raise invalid(f"{label} must be an integer, not {value!r}", op)
     try:
@@ -85,7 +87,8 @@ def as_int(value: object, label: str, op: str | None = None) -> int:
 def as_ints(values: object, label: str, op: str | None = None) -> list[int]:
     """Returns a sequence of integers, or one integer, as a list of ints; raises InvalidUsageError
     on other values."""
-    if isinstance(values, SupportsIndex) and not _is_sequence(values):
+    is_list = isinstance(values, list | tuple)
+    if not is_list and isinstance(values, SupportsIndex) and not _is_sequence(values):
         return [as_int(values, label, op)]
     # A tensor is iterable, but its elements are tensors.
     if isinstance(values, str) or not isinstance(values, Iterable) or hasattr(values, "program"):

@@ -11,6 +11,7 @@ subgraph becomes a program. All other ops run in eager PyTorch; the log gives th
 
 from __future__ import annotations
 
+import functools
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -54,11 +55,14 @@ def backend(
     """Compiles a graph; ``torch.compile(backend="ark")`` calls it for every graph.
 
     Args:
-        options: ``target``, the fields of ``ark.CompileOptions``, and ``sizes``, as in
-            ``torch.compile(module, backend="ark", options={"target": "cpu:4"})``. By default the
+        options: ``target``, the fields of ``ark.CompileOptions``, ``sizes`` and ``new_sizes``, as
+            in ``torch.compile(module, backend="ark", options={"target": "cpu:4"})``. By default the
             target is the device of the tensors: the host, or an NVIDIA GPU. With
             ``sizes="padded"``, the default, sizes that change are padded to the next of 4, 6, 8,
             12, 16, 24 and so on where the ops permit it; with ``"exact"``, each size is compiled.
+            With ``new_sizes="background"``, the default, a thread compiles the program of a new
+            size; calls run in PyTorch, or in the program of a larger size, until it is ready. With
+            ``"wait"``, the first call of a new size waits for its program.
         mode: ``"reduce-overhead"`` records the graph in a CUDA graph if its tensors are on a GPU.
             Other modes of PyTorch have no effect, and the logger warns about them.
 
@@ -78,8 +82,13 @@ def backend(
     sizes = chosen.pop("sizes", "padded")
     if sizes not in ("padded", "exact"):
         raise InvalidUsageError(f"option sizes={sizes!r}: expected 'padded' or 'exact'")
+    new_sizes = chosen.pop("new_sizes", "background")
+    if new_sizes not in ("background", "wait"):
+        raise InvalidUsageError(f"option new_sizes={new_sizes!r}: expected 'background' or 'wait'")
     CompileOptions.make(
-        None, {n: v for n, v in chosen.items() if n != "target"}, others=("target", "sizes")
+        None,
+        {n: v for n, v in chosen.items() if n != "target"},
+        others=("target", "sizes", "new_sizes"),
     )
     tensors = [t for t in [*example_inputs, *module.parameters()] if isinstance(t, torch.Tensor)]
     if reason := reason_against(tensors, chosen):
@@ -88,7 +97,10 @@ def backend(
     device = device_of(tensors)
     assert device is not None
     captures = _captures(mode, device)
-    compiler = _Compiler(options_for(device, chosen), device, sizes == "padded", captures)
+    lower_dynamic = functools.partial(
+        Padded if sizes == "padded" else Specialised, waits=new_sizes == "wait"
+    )
+    compiler = _Compiler(options_for(device, chosen), device, lower_dynamic, captures)
     lower = aot_autograd(
         fw_compiler=compiler.forward,
         bw_compiler=compiler.backward,
@@ -121,11 +133,15 @@ class _Compiler:
     """Compiles a graph of ATen ops to a callable."""
 
     def __init__(
-        self, options: Mapping[str, Any], device: torch.device, padded: bool, captures: bool
+        self,
+        options: Mapping[str, Any],
+        device: torch.device,
+        lower_dynamic: Callable[..., Callable[..., Any]],
+        captures: bool,
     ) -> None:
         self._options = options
         self._device = device
-        self._padded = padded
+        self._lower_dynamic = lower_dynamic
         self._captures = captures
 
     def forward(self, module: GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
@@ -147,8 +163,7 @@ class _Compiler:
         self, module: GraphModule, example_inputs: Sequence[Any], static: frozenset[int]
     ) -> Callable[..., Any]:
         if is_dynamic(example_inputs):
-            kind = Padded if self._padded else Specialised
-            return make_boxed_func(kind(module, self.compile, static))
+            return make_boxed_func(self._lower_dynamic(module, self.compile, static))
         return make_boxed_func(self.compile(module, static))
 
     def compile(self, module: GraphModule, static: frozenset[int]) -> Callable[..., Any]:

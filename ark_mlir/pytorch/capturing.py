@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from . import background
 from .devices import is_readable
 
 __all__ = ["Captured"]
@@ -26,7 +27,9 @@ class Captured:
     records it. Later calls copy their inputs to the tensors of the graph, and return copies of its
     results, so that a result stays valid after the next call. Parameters are read in place, also
     after an optimizer has written to them. The graph is recorded again if a call passes other
-    parameters, or after a write to a parameter of which the kernel reads a copy.
+    parameters, or after a write to a parameter of which the kernel reads a copy. No graph is
+    recorded while a thread compiles a program, since calls of other threads to the driver would
+    invalidate the graph.
 
     Args:
         function: takes tensors and returns tensors, all on one GPU and of fixed shapes.
@@ -58,8 +61,10 @@ class Captured:
             if self._failed or self._key != key:
                 self._key, self._graph = key, None  # the parameters are bound by this call
                 return self._function(*arguments)
-            if self._graph is None and not self._capture(arguments):
-                return self._function(*arguments)
+            if self._graph is None:
+                with background.reserved() as alone:
+                    if not alone or not self._capture(arguments):
+                        return self._function(*arguments)
             self._copy_inputs(arguments)
             graph: Any = self._graph
             graph.replay()

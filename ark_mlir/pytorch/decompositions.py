@@ -10,6 +10,7 @@ that ark cannot compile runs in eager PyTorch like any other.
 
 from __future__ import annotations
 
+import functools
 import math
 import threading
 from collections.abc import Sequence
@@ -32,17 +33,21 @@ _LSTM = 2  # the mode of an LSTM in ``mkldnn_rnn_layer``
 def decompositions() -> dict[Any, Any]:
     """Returns the core ATen decompositions of ops that ark does not support, and the rules for
     training."""
-    translated = set(names())
-    core = {
-        op: rule for op, rule in core_aten_decompositions().items() if str(op) not in translated
-    }
     return {
-        **core,
+        **_core(),
         _op("_scaled_dot_product_flash_attention_for_cpu_backward"): _flash_backward,
         _op("_scaled_dot_product_efficient_attention_backward"): _efficient_backward,
         _op("native_dropout"): _dropout,
         _op("mkldnn_rnn_layer"): _lstm_layer,
     }
+
+
+@functools.cache
+def _core() -> dict[Any, Any]:
+    """Returns the core ATen decompositions of ops that ark does not support."""
+    translated = set(names())
+    rules = core_aten_decompositions()
+    return {op: rule for op, rule in rules.items() if str(op) not in translated}
 
 
 def _op(name: str) -> Any:

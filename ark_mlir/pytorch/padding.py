@@ -36,6 +36,7 @@ from .axes import (
     is_fixed,
     size_of,
 )
+from .recording import Walker
 
 __all__ = ["Padder", "Rule", "Value", "rule"]
 
@@ -88,7 +89,7 @@ def _find(target: Any) -> Rule | None:
     return _RULES.get(f"{packet}.{overload}", _RULES.get(packet))
 
 
-class Padder(torch.fx.Interpreter):
+class Padder(Walker):
     """Computes a graph on padded tensors.
 
     Args:
@@ -110,17 +111,15 @@ class Padder(torch.fx.Interpreter):
         same: Mapping[Any, Any] | None = None,
     ) -> None:
         super().__init__(module)
-        self.extra_traceback = False  # the message of a Refusal suffices
         self._same = dict(same or {})
         self.sizes = sizes
         self.results: list[Axes | None] = []
         self._lengths = lengths
-        self._node: Any = None
 
     @property
     def described(self) -> Any:
         """Torch's description of the result of the current op, or a tuple of them."""
-        return self._describe(self._node.meta.get("val"))
+        return self._describe(self.node.meta.get("val"))
 
     def _describe(self, value: Any) -> Any:
         if isinstance(value, (list, tuple)):
@@ -133,10 +132,6 @@ class Padder(torch.fx.Interpreter):
         return expression(size).subs(self._same)
 
     # -- the interpreter ---------------------------------------------------------------------
-
-    def run_node(self, n: Any) -> Any:
-        self._node = n
-        return super().run_node(n)
 
     def placeholder(self, target: Any, args: Any, kwargs: Any) -> Any:
         given = super().placeholder(target, args, kwargs)
@@ -154,12 +149,10 @@ class Padder(torch.fx.Interpreter):
     def output(self, target: Any, args: Any, kwargs: Any) -> Any:
         del target, kwargs
         values = args[0] if isinstance(args[0], (list, tuple)) else [args[0]]
-        (given,) = self._node.args
+        (given,) = self.node.args
         nodes = given if isinstance(given, (list, tuple)) else [given]
         for node, value in zip(nodes, values, strict=True):
-            # The rule of an op returns None for a result that it cannot pad.
-            if value is None and node is not None:
-                raise Refusal(f"the result {node} of an op whose rule pads only the first result")
+            _check_padded(node, value)
         self.results = [v.axes if isinstance(v, Value) else None for v in values]
         return [v.tensor for v in values if isinstance(v, Value)]
 
@@ -169,6 +162,8 @@ class Padder(torch.fx.Interpreter):
             return args[0][args[1]]
         if not _has_tensors(described):
             return expression(described) if isinstance(described, (int, sympy.Basic)) else None
+        for operand in self.node.all_input_nodes:
+            _check_padded(operand, self.env[operand])
         if self._is_fixed(args, kwargs):
             result = target(*self.plain(args), **self.plain(kwargs))
             return self._checked(_with_axes(result, self._fixed_axes(described)), described)
@@ -209,9 +204,9 @@ class Padder(torch.fx.Interpreter):
             for axis, size in zip(result.axes, described.shape, strict=True)
         )
         if not same or list(shape) != self.sizes.shape(result.axes):
-            raise Refusal(f"{self._node.target}: {list(described.shape)} became {list(shape)}")
+            raise Refusal(f"{self.node.target}: {list(described.shape)} became {list(shape)}")
         if result.tensor.dtype != described.dtype:
-            raise Refusal(f"{self._node.target}: {described.dtype} became {result.tensor.dtype}")
+            raise Refusal(f"{self.node.target}: {described.dtype} became {result.tensor.dtype}")
         return result
 
     # -- for rules ---------------------------------------------------------------------------
@@ -293,6 +288,12 @@ class Padder(torch.fx.Interpreter):
         # torch.full would be a constant of the dtype; a number keeps the dtype of the tensor.
         other = torch.full((), fill, dtype=value.tensor.dtype, device=value.tensor.device)
         return torch.ops.aten.where.self(mask, value.tensor, other)
+
+
+def _check_padded(node: Any, value: Any) -> None:
+    """Raises Refusal if the rule of an op returned None, for a result that it cannot pad."""
+    if value is None and node is not None:
+        raise Refusal(f"the result {node} of an op whose rule does not pad all results")
 
 
 def _has_tensors(described: Any) -> bool:

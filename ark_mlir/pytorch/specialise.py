@@ -13,10 +13,9 @@ from __future__ import annotations
 
 import functools
 import logging
-import threading
-from collections import OrderedDict
+import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import torch
 from torch._subclasses.fake_tensor import unset_fake_temporarily
@@ -27,14 +26,15 @@ from . import padding_gradients as padding_gradients  # enters rules, as the nex
 from . import padding_rules as padding_rules
 from .axes import Axes, Dynamic, Refusal, Sizes, axis_of_size, bucket, expression
 from .padding import Padder
+from .programs import Compiled, Make, Programs, is_capturing
+from .recording import Description, NotRecorded, Recorder, Walker, describe
 
 __all__ = ["Padded", "Specialised", "is_dynamic"]
 
 _LOG = logging.getLogger("ark.pytorch")
-# A limit of memory: each program keeps its intermediates, and threads on cpu.
-_MAX_PROGRAMS = 32
+# The padding of another program that a call may use, at most as many elements as its own program.
+_MOST_PADDING = 2
 
-Compiled: TypeAlias = Callable[..., Any]
 # Compiles a graph of fixed sizes; the second argument has the positions of its parameters.
 Compile: TypeAlias = Callable[[torch.fx.GraphModule, frozenset[int]], Compiled]
 
@@ -52,48 +52,81 @@ def _is_symbolic(extent: object) -> bool:
     return isinstance(extent, torch.SymInt)
 
 
-class _Programs:
-    """The compiled programs by key; the least recently used ones are dropped."""
-
-    def __init__(self) -> None:
-        self._known: OrderedDict[Hashable, Compiled] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, key: Hashable, make: Callable[[], Compiled]) -> Compiled:
-        """Returns the program of a key, which `make` compiles if it is not known."""
-        with self._lock:
-            if key not in self._known:
-                self._known[key] = make()
-            self._known.move_to_end(key)
-            if len(self._known) > _MAX_PROGRAMS:
-                self._known.popitem(last=False)
-            return self._known[key]
+def _is_on_gpu(module: torch.fx.GraphModule) -> bool:
+    values = [node.meta.get("val") for node in module.graph.nodes if node.op == "placeholder"]
+    return any(isinstance(value, torch.Tensor) and value.is_cuda for value in values)
 
 
 class Specialised:
-    """A callable that compiles a graph for each set of sizes, at the first call with them."""
+    """A callable that compiles a graph for each set of sizes.
+
+    A call with new sizes runs in PyTorch while a background thread compiles, unless no program of
+    the graph is known or `waits` is True.
+    """
 
     def __init__(
-        self, module: torch.fx.GraphModule, compile: Compile, static: frozenset[int]
+        self,
+        module: torch.fx.GraphModule,
+        compile: Compile,
+        static: frozenset[int],
+        *,
+        waits: bool,
     ) -> None:
         self._module = module
         self._compile = compile
         self._static = static
-        self._programs = _Programs()
+        self._on_gpu = _is_on_gpu(module)
+        self._programs = Programs(waits)
+        self._by_make_fx = Programs(waits=True)
+        self._is_recorded = True  # False after a refusal: make_fx traces the graph
 
     def __call__(self, *arguments: Any) -> Any:
         key = tuple(tuple(a.shape) if isinstance(a, torch.Tensor) else a for a in arguments)
-        return self._programs.get(key, lambda: self._make(arguments))(*arguments)
+        capturing = is_capturing(self._on_gpu)
+        program: Compiled | None = None
+        if self._is_recorded:
+            name = f"sizes {key}"
+            program = self._programs.get(key, name, lambda: self._recorded(arguments), capturing)
+        if not self._is_recorded:
+            program = self._by_make_fx.get(key, "", lambda: self._tracing(arguments), capturing)
+        try:
+            return (self._module.forward if program is None else program)(*arguments)
+        finally:
+            self._programs.begin_requested()
 
-    def _make(self, arguments: Sequence[Any]) -> Compiled:
+    def _recorded(self, arguments: Sequence[Any]) -> Make:
+        """Returns a function that compiles for the sizes of `arguments`, and does not keep them."""
+        try:
+            return functools.partial(self._record, [describe(a) for a in arguments])
+        except NotRecorded as refusal:
+            return functools.partial(self._refuse, refusal)
+
+    def _record(self, described: Sequence[Any]) -> Compiled | None:
+        recorder = Recorder()
+        given = [recorder.placeholder(each) for each in described]
+        try:
+            graph = recorder.run(Walker(self._module), given)
+        except NotRecorded as refusal:
+            return self._refuse(refusal)
+        return self._compile(graph, self._static)
+
+    def _refuse(self, refusal: NotRecorded) -> None:
+        _LOG.debug("torch.compile: traced by make_fx: %s", refusal)
+        self._is_recorded = False
+
+    def _tracing(self, arguments: Sequence[Any]) -> Make:
         run = torch.fx.Interpreter(self._module).run
-        return self._compile(_traced(run, arguments), self._static)
+        return lambda: self._compile(_traced(run, arguments), self._static)
 
 
 def _traced(run: Callable[..., Any], arguments: Sequence[Any]) -> torch.fx.GraphModule:
     """Traces a graph with the sizes of `arguments`."""
     with unset_fake_temporarily(), preserve_node_meta():
         return make_fx(run, tracing_mode="fake")(*arguments)
+
+
+# The padded size of each symbol, and the symbols that equal another one.
+_Key: TypeAlias = tuple[tuple[int, ...], tuple[tuple[str, str], ...]]
 
 
 class Padded:
@@ -104,15 +137,25 @@ class Padded:
     values. Such a graph is compiled for calls in which these symbols are equal. If the graph cannot
     be computed on padded tensors even then, it is compiled for each set of sizes instead, and the
     log states the reason.
+
+    While a background thread compiles a bucket, a call uses the program of a larger bucket, or runs
+    in PyTorch. The first program of the graph, and all programs if `waits`, are compiled at once.
     """
 
     def __init__(
-        self, module: torch.fx.GraphModule, compile: Compile, static: frozenset[int]
+        self,
+        module: torch.fx.GraphModule,
+        compile: Compile,
+        static: frozenset[int],
+        *,
+        waits: bool,
     ) -> None:
         self._module = module
         self._compile = compile
-        self._exact = Specialised(module, compile, static)
-        self._programs = _Programs()
+        self._on_gpu = _is_on_gpu(module)
+        self._exact = Specialised(module, compile, static, waits=waits)
+        self._programs = Programs(waits)
+        self._refused: set[_Key] = set()
         nodes = [node for node in module.graph.nodes if node.op == "placeholder"]
         self._described = [node.meta.get("val") for node in nodes]
         self._tensors = [
@@ -138,54 +181,76 @@ class Padded:
             return self._exact(*arguments)
         values = {symbol: source(arguments) for symbol, source in self._sources.items()}
         sizes = {symbol: bucket(value) for symbol, value in values.items()}
-        if self._tells_apart:
-            try:
-                return self._program(sizes, values, {}, arguments)(values, arguments)
-            except Refusal as refusal:
-                _LOG.debug("torch.compile: %s; equal sizes are taken to be the same", refusal)
-                self._tells_apart = False
-        program = self._program(sizes, values, _same(values), arguments)
-        return program(values, arguments)
+        told_apart = self._tells_apart
+        found = self._find(sizes, {} if told_apart else _same(values), arguments)
+        if found is None and told_apart and not self._tells_apart:
+            found = self._find(sizes, _same(values), arguments)
+        try:
+            return self._module.forward(*arguments) if found is None else found(values, arguments)
+        finally:
+            self._programs.begin_requested()
 
-    def _program(
+    def _find(
+        self, sizes: Mapping[Any, int], same: Mapping[Any, Any], arguments: Sequence[Any]
+    ) -> Compiled | None:
+        """Returns a program for these padded sizes or larger ones, or None."""
+        key = (tuple(sizes.values()), tuple(sorted((str(a), str(b)) for a, b in same.items())))
+        capturing = is_capturing(self._on_gpu)
+
+        def prepare() -> Make:
+            described = [describe(arguments[index]) for index in self._tensors]
+            return functools.partial(self._make_or_refuse, key, sizes, same, described)
+
+        program = None
+        if key not in self._refused:
+            program = self._programs.get(key, f"sizes {key[0]}", prepare, capturing)
+        if key in self._refused:
+            return lambda _, given: self._exact(*given)
+        if program is None:
+            program = self._programs.substitute(functools.partial(_cost, key), capturing)
+        return program
+
+    def _make_or_refuse(
         self,
+        key: _Key,
         sizes: Mapping[Any, int],
-        values: Mapping[Any, int],
         same: Mapping[Any, Any],
-        arguments: Sequence[Any],
-    ) -> Compiled:
+        described: Sequence[Any],
+    ) -> Compiled | None:
         """Returns the program for padded sizes.
 
-        If the graph cannot be computed on padded tensors, raises Refusal as long as equal sizes are
-        told apart; afterwards returns a program for each set of exact sizes.
+        If the graph cannot be computed on padded tensors, returns None. Equal sizes are then not
+        told apart any more, or the graph is compiled for each set of exact sizes.
         """
-        key = (tuple(sizes.values()), tuple(sorted(map(str, same.items()))))
-
-        def make() -> Compiled:
-            try:
-                return self._make(sizes, values, same, arguments)
-            except Refusal as refusal:
-                if not same and self._tells_apart:
-                    raise
+        try:
+            return self._make(sizes, same, described)
+        except Refusal as refusal:
+            if not same and self._tells_apart:
+                _LOG.debug("torch.compile: %s; equal sizes are taken to be the same", refusal)
+                self._tells_apart = False
+            else:
                 _LOG.info("torch.compile: compiled for each size: %s", refusal)
-                return lambda _, given: self._exact(*given)
-
-        return self._programs.get(key, make)
+                self._refused.add(key)
+            return None
 
     def _make(
-        self,
-        sizes: Mapping[Any, int],
-        values: Mapping[Any, int],
-        same: Mapping[Any, Any],
-        arguments: Sequence[Any],
+        self, sizes: Mapping[Any, int], same: Mapping[Any, Any], described: Sequence[Any]
     ) -> Compiled:
         padded = Sizes(sizes)
-        tensors = self._padded(arguments, padded)
-        device = next((t.device for t in tensors), torch.device("cpu"))
-        axes: list[Axes | None] = []
-        run = self._run(padded, same, axes)
-        graph = _traced(run, [*tensors, *_lengths(values, device)])
-        results = _Results(self._module, axes)
+        recorder = Recorder()
+        tensors = [
+            recorder.placeholder(_padded_description(each, self._described[index], padded))
+            for each, index in zip(described, self._tensors, strict=True)
+        ]
+        device = next((each.device for each in described), torch.device("cpu"))
+        length = Description((), (), torch.int64, device)
+        lengths = {symbol: recorder.placeholder(length) for symbol in self._sources}
+        padder = Padder(self._module, padded, lengths, same)
+        arguments: list[Any] = [0] * len(self._described)
+        for index, tensor in zip(self._tensors, tensors, strict=True):
+            arguments[index] = tensor
+        graph = recorder.run(padder, arguments)
+        results = _Results(self._module, padder.results)
         compiled = self._compile(graph, self._static)
 
         def call(values: Mapping[Any, int], arguments: Sequence[Any]) -> Any:
@@ -195,29 +260,29 @@ class Padded:
 
         return call
 
-    def _run(
-        self, sizes: Sizes, same: Mapping[Any, Any], axes: list[Axes | None]
-    ) -> Callable[..., Any]:
-        """Returns the graph as a function of its padded tensors and the lengths.
-
-        A call of the function stores the axes of the results in `axes`.
-        """
-        symbols = list(self._sources)
-
-        def run(*given: Any) -> Any:
-            tensors, lengths = given[: len(self._tensors)], given[len(self._tensors) :]
-            padder = Padder(self._module, sizes, dict(zip(symbols, lengths, strict=True)), same)
-            arguments: list[Any] = [0] * len(self._described)
-            for index, tensor in zip(self._tensors, tensors, strict=True):
-                arguments[index] = tensor
-            outputs = padder.run(*arguments)
-            axes[:] = padder.results
-            return outputs
-
-        return run
-
     def _padded(self, arguments: Sequence[Any], sizes: Sizes) -> list[torch.Tensor]:
         return [_pad(arguments[index], self._described[index], sizes) for index in self._tensors]
+
+
+def _cost(wanted: _Key, key: Hashable) -> float | None:
+    """Returns the number of elements of a program's sizes; None if the program does not fit."""
+    sizes, same = cast("_Key", key)
+    needed, needed_same = wanted
+    if same != needed_same or any(s < n for s, n in zip(sizes, needed, strict=True)):
+        return None
+    elements = math.prod(sizes)
+    return elements if elements <= _MOST_PADDING * math.prod(needed) else None
+
+
+def _padded_description(given: Description, described: torch.Tensor, sizes: Sizes) -> Description:
+    """Returns the description of the result of :func:`_pad`."""
+    if not any(map(_is_symbolic, described.shape)):
+        return given
+    shape = tuple(sizes.shape(tuple(axis_of_size(size) for size in described.shape)))
+    if given.shape == shape:
+        return given
+    strides = tuple(torch.empty(shape, device="meta").stride())
+    return Description(shape, strides, given.dtype, given.device)
 
 
 def _sources(described: Sequence[Any]) -> dict[Any, Callable[[Sequence[Any]], int]]:

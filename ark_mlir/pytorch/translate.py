@@ -10,6 +10,7 @@ This module does not import torch: it uses only the attributes of nodes (``op``,
 
 from __future__ import annotations
 
+import functools
 import operator
 import re
 from collections.abc import Iterable, Mapping
@@ -23,6 +24,7 @@ from ..dtypes import DType, as_dtype
 from ..errors import ArkError, InvalidUsageError, UnsupportedError
 from ..frontend.locations import Frame, placed
 from ..frontend.program import current
+from ..interruption import checkpoint
 from .aten import (
     AS_STRIDED,
     RANDOM,
@@ -105,6 +107,7 @@ class Translation:
 
     def add(self, node: Node) -> None:
         """Translates a node that calls an op; ignores nodes without tensors as results."""
+        checkpoint()
         if node in self._constants or not gives_tensors(node):
             return
         frames = self._frames(node)
@@ -172,10 +175,14 @@ class Translation:
 
     def _frames(self, node: Node) -> list[Frame]:
         """Returns the user's line that created a node, and its callers."""
-        lines = _TRACE_LINE.findall(node.meta.get("stack_trace") or "")
-        frames = [Frame(file, int(line), 0) for file, line in reversed(lines)]
-        callers = [f for f in frames if not (self._internal and f.file.startswith(self._internal))]
-        return (callers or frames)[: 1 + _CALLERS]
+        return list(_frames_of(node.meta.get("stack_trace") or "", self._internal))
+
+
+@functools.lru_cache(4096)  # the ops of one line, and of equal layers, have equal texts
+def _frames_of(trace: str, internal: str) -> tuple[Frame, ...]:
+    frames = [Frame(file, int(line), 0) for file, line in reversed(_TRACE_LINE.findall(trace))]
+    callers = [frame for frame in frames if not (internal and frame.file.startswith(internal))]
+    return tuple((callers or frames)[: 1 + _CALLERS])
 
 
 def _check_available(node: Node, results: tuple[Any, ...]) -> None:

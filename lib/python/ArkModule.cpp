@@ -2,9 +2,11 @@
 
 #include "lib/capi/ark-c/Ark.h"
 
+#include "mlir-c/Pass.h"
 #include "mlir/Bindings/Python/IRCore.h"
 #include "mlir/Bindings/Python/Nanobind.h"
 #include "mlir/Bindings/Python/NanobindAdaptors.h"
+#include "llvm/ADT/ScopeExit.h"
 #include "llvm/Config/llvm-config.h"
 
 namespace nb = nanobind;
@@ -35,27 +37,50 @@ public:
   std::vector<PyDiagnostic::DiagnosticInfo> take() {
     std::vector<PyDiagnostic::DiagnosticInfo> infos;
     PyMlirContextRef owner = PyMlirContext::forContext(context);
-    for (const auto &[location, message] : errors)
+    for (const Error &error : errors) {
+      std::vector<PyDiagnostic::DiagnosticInfo> notes;
+      for (const auto &[location, message] : error.notes)
+        notes.push_back({PyDiagnosticSeverity::Note,
+                         PyLocation(owner, location),
+                         message,
+                         {}});
       infos.push_back({PyDiagnosticSeverity::Error,
-                       PyLocation(owner, location),
-                       message,
-                       {}});
+                       PyLocation(owner, error.location), error.message,
+                       std::move(notes)});
+    }
     return infos;
   }
 
 private:
+  struct Error {
+    MlirLocation location;
+    std::string message;
+    std::vector<std::pair<MlirLocation, std::string>> notes;
+  };
+
+  static std::string messageOf(MlirDiagnostic diagnostic) {
+    std::string message;
+    mlirDiagnosticPrint(diagnostic, appendTo, &message);
+    return message;
+  }
+
   static MlirLogicalResult handle(MlirDiagnostic diagnostic, void *self) {
     if (mlirDiagnosticGetSeverity(diagnostic) != MlirDiagnosticError)
       return mlirLogicalResultFailure();
-    std::string message;
-    mlirDiagnosticPrint(diagnostic, appendTo, &message);
-    static_cast<ErrorCollector *>(self)->errors.emplace_back(
-        mlirDiagnosticGetLocation(diagnostic), std::move(message));
+    Error error{
+        mlirDiagnosticGetLocation(diagnostic), messageOf(diagnostic), {}};
+    for (intptr_t i = 0, e = mlirDiagnosticGetNumNotes(diagnostic); i < e;
+         ++i) {
+      MlirDiagnostic note = mlirDiagnosticGetNote(diagnostic, i);
+      error.notes.emplace_back(mlirDiagnosticGetLocation(note),
+                               messageOf(note));
+    }
+    static_cast<ErrorCollector *>(self)->errors.push_back(std::move(error));
     return mlirLogicalResultSuccess();
   }
 
   MlirContext context;
-  std::vector<std::pair<MlirLocation, std::string>> errors;
+  std::vector<Error> errors;
   MlirDiagnosticHandlerID id;
 };
 
@@ -86,6 +111,30 @@ std::string translate(MlirModule module, ArkCodeKind kind,
   if (mlirLogicalResultIsFailure(result))
     throw MLIRError("Translation to machine code failed", errors.take());
   return code;
+}
+
+/// Runs passes without the GIL, so that other Python threads run meanwhile. No
+/// other thread may use the context: its tables have no locks.
+void runPasses(MlirOperation operation, const std::string &pipeline) {
+  MlirContext context = mlirOperationGetContext(operation);
+  MlirPassManager manager = mlirPassManagerCreate(context);
+  auto destroy =
+      llvm::make_scope_exit([&] { mlirPassManagerDestroy(manager); });
+  // The caller verifies the result, as after PassManager.run.
+  mlirPassManagerEnableVerifier(manager, false);
+  std::string problem;
+  if (mlirLogicalResultIsFailure(
+          mlirParsePassPipeline(mlirPassManagerGetAsOpPassManager(manager),
+                                toRef(pipeline), appendTo, &problem)))
+    throw nb::value_error(problem.c_str());
+  MlirLogicalResult result;
+  ErrorCollector errors(context);
+  {
+    nb::gil_scoped_release release;
+    result = mlirPassManagerRunOnOp(manager, operation);
+  }
+  if (mlirLogicalResultIsFailure(result))
+    throw MLIRError("Failure while executing pass pipeline", errors.take());
 }
 
 nb::bytes setDataLayout(nb::bytes bitcode, const std::string &layout) {
@@ -187,6 +236,14 @@ none. Raises MLIRError with LLVM's messages if the translation fails.)");
       nb::arg("module"), nb::kw_only(), nb::arg("triple") = "",
       nb::arg("cpu") = "", nb::arg("features") = "", nb::arg("opt_level") = 3,
       "Compiles as translate_to_object does and returns assembly text.");
+
+  m.def(
+      "run_passes", runPasses, nb::arg("operation"), nb::arg("pipeline"),
+      R"(Runs a pipeline of passes on an operation, without Python's global lock.
+
+Other Python threads run meanwhile, but none of them may use the operation's context. The
+verifier does not run after each pass. Raises ValueError if the pipeline does not parse, and
+MLIRError if a pass fails.)");
 
   m.def("set_data_layout", setDataLayout, nb::arg("bitcode"), nb::arg("layout"),
         R"(Returns a library of LLVM bitcode with another data layout.

@@ -19,6 +19,7 @@ BASE = {
     "devices",
     "dtypes",
     "errors",
+    "interruption",
     "json_checks",
     "knobs",
     "monitor",

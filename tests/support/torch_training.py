@@ -25,7 +25,8 @@ class Seen:
 def fast(module: Any, **options: Any) -> Any:
     from ark_mlir.pytorch.backend import backend
 
-    return torch.compile(module, backend=backend, options={"target": "cpu:2", **options})
+    waiting = {"target": "cpu:2", "new_sizes": "wait"}
+    return torch.compile(module, backend=backend, options={**waiting, **options})
 
 
 def assert_close(got: Any, wanted: Any, scale: float = 0) -> None:

@@ -9,6 +9,7 @@ not import torch.
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -115,6 +116,11 @@ def is_view(op: str) -> bool:
     return op in _VIEWS
 
 
+@functools.cache
+def _signature(handler: Handler) -> inspect.Signature:
+    return inspect.signature(handler)
+
+
 def find(op: str) -> Handler:
     """Returns the handler of an ATen op; raises UnsupportedError if there is none."""
     if op not in _TABLE:
@@ -124,7 +130,7 @@ def find(op: str) -> Handler:
     def call(out: object, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         given = {name: value for name, value in kwargs.items() if name not in _IGNORED}
         try:
-            inspect.signature(handler).bind(out, *args, **given)
+            _signature(handler).bind(out, *args, **given)
         except TypeError as error:
             raise unsupported(f"unknown arguments: {error}") from None
         return handler(out, *args, **given)

@@ -231,6 +231,8 @@ def test_progress_only_on_a_terminal(
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     with Progress("quick"):
         pass
+    with Progress("in the background", shown=False):
+        time.sleep(1.2)
     assert capsys.readouterr().err == ""
     text = ""
     with Progress("waiting", lambda: ", token 3") as progress:

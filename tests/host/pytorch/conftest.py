@@ -95,10 +95,13 @@ def fresh_torch() -> Generator[None]:
     """Resets torch's compiled functions and random numbers before tests that compile."""
     import torch
 
+    from ark_mlir.pytorch import wait_for_programs
+
     torch.manual_seed(0)
     torch._dynamo.reset()
     with torch.no_grad():
         yield
+    wait_for_programs(120)
     torch._dynamo.reset()
 
 

@@ -87,7 +87,9 @@ def logged(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
 def fast(module: Any, **options: Any) -> Any:
     from ark_mlir.pytorch.backend import backend
 
-    return torch.compile(module, backend=backend, options={"target": "cpu:2", **options})
+    return torch.compile(
+        module, backend=backend, options={"target": "cpu:2", "new_sizes": "wait", **options}
+    )
 
 
 def assert_as_good(got: Any, module: Any, *inputs: Any) -> None:
@@ -295,9 +297,9 @@ def test_sizes_that_cannot_be_padded_are_compiled_exactly(
 def test_the_programs_of_few_sizes_are_kept(
     watch: Watch, logged: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from ark_mlir.pytorch import specialise
+    from ark_mlir.pytorch import programs
 
-    monkeypatch.setattr(specialise, "_MAX_PROGRAMS", 2)
+    monkeypatch.setattr(programs, "_MAX_PROGRAMS", 2)
     compiled = fast(lambda x: x * 2 + 1, sizes="exact")
     for length in (2, 3, 4, 3, 5, 3, 4):
         x = torch.randn(length)
@@ -428,7 +430,7 @@ def test_a_part_that_does_not_compile_stays_with_pytorch(
 
 
 def test_invalid_options_raise() -> None:
-    options = "has no option 'tiles'; its options are target, sizes, scheduler, "
+    options = "has no option 'tiles'; its options are target, sizes, new_sizes, "
     with pytest.raises(Exception, match=options):
         fast(lambda x: x * 2, tiles=3)(torch.zeros(2))
     with pytest.raises(Exception, match="vax"):
