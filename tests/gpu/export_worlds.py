@@ -19,10 +19,13 @@ WAIT = 2
 
 
 def spoil(executable: ark.Executable) -> ark.Executable:
-    """Makes the first wait require one arrival too many."""
+    """Makes the first wait require one arrival too many; raises ValueError without a wait."""
     bundle = executable.bundle
     instructions = np.frombuffer(bundle.sections["instructions"], np.int32).reshape(-1, 4).copy()
-    instructions[np.argmax(instructions[:, 0] == WAIT), 2] += 1
+    waits = np.flatnonzero(instructions[:, 0] == WAIT)
+    if not waits.size:
+        raise ValueError(f"{executable.name} has no wait")
+    instructions[waits[0], 2] += 1
     sections = {**bundle.sections, "instructions": instructions.tobytes()}
     return ark.Executable.from_parts(bundle.manifest, sections)
 
@@ -48,14 +51,12 @@ def make_programs() -> list[ark.Program]:
 def export_worlds(path: Path, target: str) -> None:
     """Exports the program for a GPU of each rank, and for half of one GPU each.
 
-    Of both, also exports a copy with a wait that never ends.
+    Of both, also exports a copy with a wait that never ends. Only programs without packets wait.
     """
-    executable = ark.compile(make_programs(), target=target)
-    executable.save(path / "world.arkbin")
-    spoil(executable).save(path / "world-hang.arkbin")
-    shared = ark.compile(make_programs(), target=target, devices=[0])
-    shared.save(path / "world-shared.arkbin")
-    spoil(shared).save(path / "world-shared-hang.arkbin")
+    for name, devices in (("world", None), ("world-shared", [0])):
+        ark.compile(make_programs(), target=target, devices=devices).save(path / f"{name}.arkbin")
+        waiting = ark.compile(make_programs(), target=target, devices=devices, packets=False)
+        spoil(waiting).save(path / f"{name}-hang.arkbin")
 
 
 def main(folder: str, target: str = "cuda:sm_90a") -> None:

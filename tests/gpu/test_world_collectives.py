@@ -43,8 +43,12 @@ def draw_inputs(world: Any, case: dict[str, Any]) -> list[dict[str, Any]]:
     inputs: list[dict[str, Any]] = [{} for _ in range(case["ranks"])]
     for buffer in world.inputs:
         rank, _, name = buffer.name.partition("/")
-        values = (4 * rng.standard_normal(buffer.shape)).astype(buffer.dtype.numpy)
-        inputs[int(rank.removeprefix("rank"))][name] = values
+        if buffer.dtype.is_float:
+            values = 4 * rng.standard_normal(buffer.shape)
+        else:
+            values = rng.integers(0, 100, buffer.shape)
+        array = values.astype(buffer.dtype.numpy)
+        inputs[int(rank.removeprefix("rank"))][name] = array
     assert [hashes(arrays) for arrays in inputs] == case["inputs"], "numpy draws other numbers"
     return inputs
 
