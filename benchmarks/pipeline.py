@@ -1,10 +1,11 @@
 """Measures the bubble of a pipeline-parallel training step: the time in which ranks wait.
 
     python benchmarks/pipeline.py --compile FOLDER [--ranks N] [--target cpu:1]
+    python benchmarks/pipeline.py --compile FOLDER --target cuda:sm_90a --rows 1024 --width 2048
     python benchmarks/pipeline.py --bundles FOLDER [--ranks N] [--output F]
 
-The first command needs the compiler. The second one needs a processor with more idle cores than
-ranks, or N GPUs for bundles of a GPU. Each rank computes the stages of a residual MLP, forward and
+Compilation needs the compiler. The measurement needs a processor with more idle cores than ranks, or
+N GPUs for bundles of a GPU. On GPUs, hand-offs are most of the bubble of small microbatches. Each rank computes the stages of a residual MLP, forward and
 backward. A bubble is the share of a step in which a rank executes no work item, the mean over all
 ranks. The table has the ideal bubble of equal units, the bubble that the compiler predicts, and
 that of traces, the median of several steps. In the last row, plans name no microbatches: the
