@@ -4,12 +4,13 @@
     python benchmarks/pipeline.py --compile FOLDER --target cuda:sm_90a --rows 1024 --width 2048
     python benchmarks/pipeline.py --bundles FOLDER [--ranks N] [--output F]
 
-Compilation needs the compiler. The measurement needs a processor with more idle cores than ranks, or
-N GPUs for bundles of a GPU. On GPUs, hand-offs are most of the bubble of small microbatches. Each rank computes the stages of a residual MLP, forward and
-backward. A bubble is the share of a step in which a rank executes no work item, the mean over all
-ranks. The table has the ideal bubble of equal units, the bubble that the compiler predicts, and
-that of traces, the median of several steps. In the last row, plans name no microbatches: the
-compiler then fuses microbatches, and ranks wait for each other.
+Compilation needs the compiler. The measurement needs a processor with more idle cores than ranks,
+or N GPUs for bundles of a GPU. On GPUs, hand-offs are most of the bubble of small microbatches.
+Each rank computes the stages of a residual MLP, forward and backward. A bubble is the share of a
+step in which a rank executes no work item, the mean over all ranks. The table has the ideal bubble
+of equal units, the bubble that the compiler predicts, and that of traces, the median of several
+steps. In the last row, plans name no microbatches: the compiler then fuses microbatches, and ranks
+wait for each other.
 
 If the processor has fewer cores than ranks, traced bubbles are "not measured": ranks would wait for
 cores. The exit status is 1 if the loss of a row is not that of the first row of its batch.
