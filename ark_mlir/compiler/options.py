@@ -148,7 +148,13 @@ class CompileOptions:
                 self, "devices", check_devices(self.devices, concurrent=self.concurrent)
             )
         object.__setattr__(self, "tile", _tiles(self.tile))
-        object.__setattr__(self, "domains", _domains(self.domains))
+        if self.network != "nccl" and self.domains is None:
+            raise InvalidUsageError(
+                f"network={self.network!r} needs domains=, the NVLink domain of each rank"
+            )
+        if (domains := _domains(self.domains)) is None:
+            object.__setattr__(self, "network", "nccl")  # no rank uses a network
+        object.__setattr__(self, "domains", domains)
         object.__setattr__(self, "memory", _bytes(self.memory))
 
     @property

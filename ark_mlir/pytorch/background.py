@@ -1,8 +1,8 @@
 """A thread that compiles programs while calls continue.
 
-There is one thread for all graphs, which ends when it has no work. It is no daemon: the interpreter
-must not end while LLVM works in it. When the main thread ends, the job that runs ends after its
-present step, and other jobs are dropped.
+There is one thread for all graphs, which ends when it has no work. It is not a daemon thread: the
+interpreter waits for it, because LLVM must not run while the interpreter ends. When the main thread
+ends, the job that runs ends after its present step, and other jobs are dropped.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 
 from ..interruption import interruptible
 
-__all__ = ["Job", "idle", "reserved", "start", "wait_for_programs"]
+__all__ = ["Job", "can_start", "idle", "reserved", "start", "wait_for_programs"]
 
 _LOG = logging.getLogger("ark.pytorch")
 # Jobs that wait; a program that is requested again after its job was dropped gets a new one.
@@ -94,14 +94,22 @@ class _Worker:
         self.present: Job | None = None
         self.thread: threading.Thread | None = None
 
-    def start(self, job: Job) -> None:
+    def start(self, job: Job) -> bool:
+        """Returns False, and drops the job, if the system has no further thread."""
         with self.lock:
+            if self.thread is None:
+                thread = threading.Thread(target=self._loop, name="ark: compile", daemon=False)
+                try:
+                    thread.start()  # it waits for the lock
+                except RuntimeError as error:
+                    _LOG.warning("torch.compile: %s: not compiled yet: %s", job.name, error)
+                    job.drop()
+                    return False
+                self.thread = thread
             self.jobs.append(job)
             if len(self.jobs) > _MAX_WAITING:
                 self.jobs.popleft().drop()
-            if self.thread is None:
-                self.thread = threading.Thread(target=self._loop, name="ark: compile", daemon=False)
-                self.thread.start()
+        return True
 
     def _loop(self) -> None:
         while (job := self._next()) is not None:
@@ -130,13 +138,17 @@ _worker = _Worker()
 def start(job: Job) -> bool:
     """Runs a job in the background, after those that wait already.
 
-    Returns False if the process ends, so that no thread can start.
+    Returns False if no thread can start.
     """
-    if not threading.main_thread().is_alive():
+    if not can_start():
         job.drop()
         return False
-    _worker.start(job)
-    return True
+    return _worker.start(job)
+
+
+def can_start() -> bool:
+    """Returns False after the end of the main thread: Python starts no further thread then."""
+    return threading.main_thread().is_alive()
 
 
 def idle() -> bool:

@@ -160,6 +160,8 @@ class Padder(Walker):
         described = self.described
         if target is operator.getitem:
             return args[0][args[1]]
+        if described is None and any(isinstance(leaf, Value) for leaf in pytree.tree_leaves(args)):
+            raise Refusal(f"{target}, which has no result")
         if not _has_tensors(described):
             return expression(described) if isinstance(described, (int, sympy.Basic)) else None
         for operand in self.node.all_input_nodes:

@@ -104,13 +104,13 @@ class Programs:
     def _must_wait(self, key: Hashable) -> bool:
         if self._waits or torch.are_deterministic_algorithms_enabled():
             return True
-        return not self._known or key in self._failed
+        return not self._known or key in self._failed or not background.can_start()
 
     def _find(self, key: Hashable, capturing: bool) -> Compiled | None:
         with self._lock:
             self._collect()
             job = self._jobs.get(key)
-            if job is not None and job.error is not None:
+            if job is not None and job.error is not None and not capturing:
                 del self._jobs[key]
                 self._failed.add(key)
                 raise job.error
@@ -174,4 +174,4 @@ if hasattr(os, "register_at_fork"):
 
 def is_capturing(on_gpu: bool) -> bool:
     """Returns True while the current stream is recorded in a CUDA graph."""
-    return on_gpu and torch.cuda.is_current_stream_capturing()
+    return on_gpu and bool(torch.cuda.is_current_stream_capturing())

@@ -126,6 +126,15 @@ class Recorder:
         return self._mode.finish(results)
 
 
+def _has_tensor(values: Any) -> bool:
+    return any(isinstance(leaf, torch.Tensor) for leaf in pytree.tree_leaves(values))
+
+
+def _lacks_results(func: Any, args: Any, kwargs: Any) -> bool:
+    """Returns True for an op on tensors without results, such as an assertion."""
+    return not func._schema.returns and _has_tensor((args, kwargs))  # noqa: SLF001
+
+
 class _Mode(TorchDispatchMode):
     """Adds a node for each op that PyTorch dispatches."""
 
@@ -157,7 +166,7 @@ class _Mode(TorchDispatchMode):
             return composed
         given, named = pytree.tree_map(self._argument, (tuple(args), kwargs))
         result = func(*args, **kwargs)
-        if any(isinstance(leaf, torch.Tensor) for leaf in pytree.tree_leaves(result)):
+        if _has_tensor(result) or _lacks_results(func, args, kwargs):
             name = func.overloadpacket.__name__  # as make_fx does; the log names nodes
             node = self._graph.create_node("call_function", func, given, named, name)
             self._set(node, result)
@@ -174,7 +183,8 @@ class _Mode(TorchDispatchMode):
 
     def _constant(self, value: torch.Tensor) -> torch.fx.Node:
         """Adds a tensor with data, which the graph's module holds."""
-        assert not isinstance(value, FakeTensor), "a tensor that no recorded op returned"
+        if isinstance(value, FakeTensor):
+            raise NotRecorded("a tensor that no recorded op returned")
         name = f"_tensor_constant{len(list(self._root.buffers()))}"
         self._root.register_buffer(name, value, persistent=False)
         node = self._graph.get_attr(name)

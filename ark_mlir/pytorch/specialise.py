@@ -32,7 +32,8 @@ from .recording import Description, NotRecorded, Recorder, Walker, describe
 __all__ = ["Padded", "Specialised", "is_dynamic"]
 
 _LOG = logging.getLogger("ark.pytorch")
-# The padding of another program that a call may use, at most as many elements as its own program.
+# A call may run in the program of a larger bucket if this bucket has at most _MOST_PADDING times
+# the elements of the call's own bucket.
 _MOST_PADDING = 2
 
 # Compiles a graph of fixed sizes; the second argument has the positions of its parameters.
@@ -197,14 +198,20 @@ class Padded:
         key = (tuple(sizes.values()), tuple(sorted((str(a), str(b)) for a, b in same.items())))
         capturing = is_capturing(self._on_gpu)
 
+        told_apart = self._tells_apart
+
         def prepare() -> Make:
-            described = [describe(arguments[index]) for index in self._tensors]
-            return functools.partial(self._make_or_refuse, key, sizes, same, described)
+            try:
+                described = [describe(arguments[index]) for index in self._tensors]
+            except NotRecorded as refusal:
+                self._reason = str(refusal)
+                return lambda: None
+            return functools.partial(self._make_or_refuse, key, sizes, same, described, told_apart)
 
         program = None
         if key not in self._refused:
             program = self._programs.get(key, f"sizes {key[0]}", prepare, capturing)
-        if key in self._refused:
+        if key in self._refused or self._reason is not None:
             return lambda _, given: self._exact(*given)
         if program is None:
             program = self._programs.substitute(functools.partial(_cost, key), capturing)
@@ -216,6 +223,7 @@ class Padded:
         sizes: Mapping[Any, int],
         same: Mapping[Any, Any],
         described: Sequence[Any],
+        told_apart: bool,
     ) -> Compiled | None:
         """Returns the program for padded sizes.
 
@@ -225,7 +233,7 @@ class Padded:
         try:
             return self._make(sizes, same, described)
         except Refusal as refusal:
-            if not same and self._tells_apart:
+            if not same and told_apart:
                 _LOG.debug("torch.compile: %s; equal sizes are taken to be the same", refusal)
                 self._tells_apart = False
             else:

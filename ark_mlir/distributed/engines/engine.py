@@ -163,7 +163,8 @@ class EngineMemory:
         region = _together(call, "memory allocated", allocate)
         addresses = _together(call, "memory exchanged", exchange)
         _test(call, api, rank, region.address, addresses)
-        # All ranks connect, or none: a rank may reach the others where they do not reach it.
+        # If one rank needs the network, all ranks connect. A rank may access the memory of another
+        # rank that cannot access its memory.
         apart = [message.body for message in call.all_gather("apart", None in addresses)]
         if not any(apart):
             return addresses, None
@@ -253,8 +254,9 @@ def _together(call: CollectiveCall, phase: str, work: Callable[[], _T]) -> _T:
     try:
         result, problem = work(), None
     except ArkError as error:
-        result, problem = None, error.message
+        result, problem = None, [error.message, list(error.notes)]
     for message in call.all_gather(phase, problem):
         if message.body is not None:
-            raise UnsupportedError(f"rank {message.sender}: {message.body}")
+            text, notes = message.body
+            raise UnsupportedError(f"rank {message.sender}: {text}", notes=notes)
     return cast("_T", result)

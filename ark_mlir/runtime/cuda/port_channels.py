@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -45,7 +45,8 @@ class PortMemory(NamedTuple):
 
     Attributes:
         begin: the address of the first byte.
-        mark: the word there during the test, at each rank: `mark` plus the rank.
+        mark: during the test, the first word of a rank's memory is `mark` plus the number of the
+            rank.
     """
 
     begin: int
@@ -70,7 +71,6 @@ class PortChannels:
 
     Attributes:
         numbers: the semaphore that stands for a counter, by the rank and the counter.
-        meetings: how often this rank has signalled each other rank by the host's channels.
     """
 
     def __init__(
@@ -101,7 +101,8 @@ class PortChannels:
             for counter, handle in zip(counters, handles[1:], strict=False):
                 self._tokens.setdefault(counter, []).append(handle.token)
         self._bases: dict[int, int] = {}
-        self.meetings = 0
+        # The signals that the host has sent, to the ranks in turn.
+        self._announced = 0
         self._lock = threading.Lock()
         self._resources = ExitStack()
         try:
@@ -141,6 +142,11 @@ class PortChannels:
         yield from (layout.laps, layout.stride, layout.polled, layout.signal)
         for other in range(ranks):
             yield self._copy_word(other) if other in self._channels else 0
+
+    @property
+    def meetings(self) -> int:
+        """How often this rank has signalled each other rank by the host's channels."""
+        return self._announced // len(self._channels)
 
     @property
     def address(self) -> int:
@@ -200,18 +206,23 @@ class PortChannels:
     def _signal(self, semaphore: int) -> tuple[int, int]:
         return self._layout.signal, SIGNAL | semaphore << SEMAPHORE
 
-    def _push(self, triggers: Sequence[tuple[int, int]], poll: Poll | None) -> None:
-        """Adds triggers to the FIFO while no kernel of this rank runs."""
+    def _push(self, triggers: Iterable[tuple[int, int]], poll: Poll | None) -> None:
+        """Adds triggers to the FIFO while no kernel of this rank runs.
+
+        If a wait for a free slot raises, the triggers before it are part of the FIFO.
+        """
         fifo = self._fifo
         tail = ctypes.c_uint64.from_address(fifo.tail)
         position = self._read(fifo.head)
-        for first, second in triggers:
-            self._await(lambda at=position: at < tail.value + fifo.size, "free a slot", poll)
-            self._write_slot(position, first, second)
-            position += 1
-        head = np.array([position], np.uint64)
-        self._api.call("cuMemcpyHtoDAsync", fifo.head, head.ctypes.data, 8, self._stream)
-        self._api.await_stream(self._stream)
+        try:
+            for first, second in triggers:
+                self._await(lambda at=position: at < tail.value + fifo.size, "free a slot", poll)
+                self._write_slot(position, first, second)
+                position += 1
+        finally:
+            head = np.array([position], np.uint64)
+            self._api.call("cuMemcpyHtoDAsync", fifo.head, head.ctypes.data, 8, self._stream)
+            self._api.await_stream(self._stream)
 
     def _write_slot(self, position: int, first: int, second: int) -> None:
         fifo, layout = self._fifo, self._layout
@@ -221,8 +232,8 @@ class PortChannels:
         if layout.polled == 0:
             words.reverse()
         ctypes.c_uint64.from_address(slot + (layout.polled ^ 8)).value = words[0]
-        # The second use of the lock begins after the first one, which orders the two stores on
-        # processors that exchange stores.
+        # Python has no memory fence. The release of a lock and its next acquisition keep the first
+        # store before the second one, also on processors that reorder stores.
         for _ in range(2):
             with self._lock:
                 pass
@@ -263,10 +274,17 @@ class PortChannels:
 
     def announce(self, meetings: int, poll: Poll | None = None) -> None:
         """Sends the signals of :meth:`meet`."""
+        self._push(self._announcements(meetings * len(self._channels)), poll)
+
+    def _announcements(self, count: int) -> Iterator[tuple[int, int]]:
+        """Yields signals to all ranks in turn until the host has sent `count` of them.
+
+        A signal counts when the next one is requested, since its slot is then written.
+        """
         signals = [self._signal(handles[0].semaphore) for handles in self._channels.values()]
-        rounds = meetings - self.meetings
-        self._push(signals * rounds, poll)
-        self.meetings = meetings
+        while self._announced < count:
+            yield signals[self._announced % len(signals)]
+            self._announced += 1
 
     def await_others(self, meetings: int, poll: Poll | None = None) -> None:
         """Waits for the signals of :meth:`meet`."""

@@ -205,7 +205,8 @@ class GpuKernel:
         counters = np.array(lines[:count, 0])
         if self._shared is not None and self._shared.ports is not None:
             for number, arrivals in self._shared.ports.arrivals().items():
-                counters[number] = arrivals
+                if number < count:
+                    counters[number] = arrivals
         return counters
 
     def _check_residency(self) -> None:

@@ -304,8 +304,8 @@ getOffsets(OpBuilder &builder, RegionAttr region, RegionAttr received) {
   return offsets;
 }
 
-/// Returns the packets per load of a receipt, or null if a buffer of this type
-/// has as many.
+/// Returns `per_load` of a receipt, or null if it equals the number that the
+/// rows of the buffer's type imply.
 static IntegerAttr getPerLoadAttr(OpBuilder &builder,
                                   const PacketReceipt &receipt,
                                   MemRefType type) {

@@ -23,7 +23,8 @@ func.func private @ark_ports(%context: !llvm.ptr) -> !llvm.ptr {
 //
 // A lane takes a position only if the slot is free, and writes the slot without further waits. So an
 // abort leaves no gap in the FIFO, behind which the proxy would wait forever. Lanes share the last
-// tail that one of them has read from the host. Its order covers the proxy's load of the slot.
+// tail that one of them has read from the host. The acquiring load of the tail orders
+// the stores of the lane after the proxy's loads of the same slot.
 func.func private @ark_push_trigger(%context: !llvm.ptr, %first: i64, %second: i64)
     attributes {passthrough = ["noinline"]} {
   %zero = arith.constant 0 : i64

@@ -8,10 +8,11 @@ include "mlir/Pass/PassBase.td"
 def ReceivePacketsPass : Pass<"ark-receive-packets", "::mlir::ModuleOp"> {
   let summary = "Poll for LL packets with all threads of a CTA";
   let description = [{
-    Each thread loads four packets at once, or two packets of f32; if the rows of the buffers have
-    another length or distance, or because of `per_load`, two packets or one. The thread repeats
-    loads until all packets carry the epoch of this iteration. While loads are in flight, the first thread of every
-    warp issues copies of parameters that later work items read, and checks for a timeout at intervals.
+    Each thread loads four packets at once, or two packets of f32. It loads fewer, two or one, if
+    the length or the distance of the rows is not a multiple of this number, or if `per_load` is
+    smaller. It repeats loads until all packets carry the epoch of this iteration. While loads are
+    in flight, the first thread of every warp issues copies of parameters that later work items
+    read, and checks for a timeout at intervals.
     The received values are stored to a temporary. Consecutive receives become one loop.
 
     ```mlir

@@ -6,7 +6,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from itertools import pairwise
 
 import pytest
 
@@ -122,6 +121,4 @@ def test_other_threads_run_while_passes_run(monkeypatch: pytest.MonkeyPatch) -> 
         time.sleep(1e-4)
     thread.join()
     begin, end = max(spans, key=lambda span: span[1] - span[0])
-    inside = [begin, *(moment for moment in moments if begin < moment < end), end]
-    longest = max(after - before for before, after in pairwise(inside))
-    assert longest < 0.5 * (end - begin)
+    assert len([moment for moment in moments if begin < moment < end]) > 10

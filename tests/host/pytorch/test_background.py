@@ -89,6 +89,29 @@ def test_old_jobs_are_dropped_if_many_wait(
     assert [job.result for job in (first, *jobs)] == ["done", None, None, "done", "done"]
 
 
+def test_a_job_is_dropped_if_no_thread_can_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", refuse)
+        job = Job("refused", lambda: print)
+        assert not background.start(job)
+        assert not job.running
+        assert background.idle()
+    job = Job("started", lambda: print)
+    assert background.start(job)
+    assert background.wait_for_programs(_PATIENCE)
+    assert job.result is print
+
+
+def test_callers_compile_after_the_end_of_the_main_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(background, "can_start", lambda: False)
+    programs = Programs(waits=False)
+    for key, program in (("a", len), ("b", max)):
+        assert programs.get(key, key, lambda made=program: lambda: made, False) is program
+
+
 def test_no_job_begins_while_the_worker_is_reserved(gate: threading.Event) -> None:
     gate.set()
     begun = threading.Event()
@@ -239,6 +262,8 @@ def test_an_error_is_raised_once_and_then_callers_compile(gate: threading.Event)
     assert programs.get("key", "key", lambda: fail, False) is None
     programs.begin_requested()
     assert background.wait_for_programs(_PATIENCE)
+    # An error would end the capture of a CUDA graph.
+    assert programs.get("key", "key", lambda: pytest.fail, True) is None
     with pytest.raises(RuntimeError, match="no luck"):
         programs.get("key", "key", lambda: pytest.fail, False)
     assert programs.get("key", "key", lambda: lambda: len, False) is len

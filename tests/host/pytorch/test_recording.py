@@ -100,6 +100,20 @@ def test_graphs_that_are_not_recorded() -> None:
         recorded(torch.fx.GraphModule({}, graph), torch.tensor(3))
 
 
+@pytest.mark.parametrize("sizes", ["padded", "exact"])
+def test_assertions_of_graphs_with_dynamic_sizes(sizes: str) -> None:
+    def halved(x: torch.Tensor) -> torch.Tensor:
+        torch._assert_async((x > 0).all(), "not positive")  # noqa: SLF001
+        return x / 2
+
+    options = {"target": "cpu:1", "sizes": sizes}
+    compiled = torch.compile(halved, backend="ark", dynamic=True, options=options)
+    for length in (3, 4):
+        assert torch.equal(compiled(torch.ones(length)), torch.full((length,), 0.5))
+        with pytest.raises(RuntimeError, match="not positive"):
+            compiled(torch.zeros(length))
+
+
 def test_ops_that_take_graphs_are_not_recorded() -> None:
     x = torch.randn(5)
     graph = traced(lambda x: torch.cond(x.sum() > 0, lambda x: x + 1, lambda x: x * 2, (x,)), x)

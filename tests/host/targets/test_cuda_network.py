@@ -102,6 +102,8 @@ def test_the_network_is_not_recorded_for_one_domain() -> None:
 def test_a_network_that_does_not_exist() -> None:
     with pytest.raises(ark.InvalidUsageError, match="network='mpi': expected nccl or mscclpp"):
         CompileOptions(domains=[0, 1], network="mpi")  # type: ignore[arg-type]
+    with pytest.raises(ark.InvalidUsageError, match="network='mscclpp' needs domains="):
+        CompileOptions(network="mscclpp")
     written = compile_sums([0, 1], "mscclpp").manifest.as_json()
     with pytest.raises(ark.BundleError, match="network: 'mpi' is not one of nccl, mscclpp"):
         parse_manifest({**written, "network": "mpi"}, "test")

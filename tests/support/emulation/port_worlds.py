@@ -66,6 +66,7 @@ class PortWorldDriver(NetworkWorldDriver):
         slots: the slots of each FIFO.
 
     Attributes:
+        ports: the port channels of each rank.
         meets: False does not wait for messages of a run that was aborted, which is a mistake.
     """
 
@@ -77,7 +78,7 @@ class PortWorldDriver(NetworkWorldDriver):
         self._library = library
         self._layout = layout
         self._slots = slots
-        self._ports: dict[int, PortChannels] = {}
+        self.ports: dict[int, PortChannels] = {}
 
     def load(self, bundle: Bundle) -> None:
         """See :meth:`Driver.load`."""
@@ -92,18 +93,18 @@ class PortWorldDriver(NetworkWorldDriver):
         if self.meets and any(driver.dirty for driver in self._ranks):
             for driver in self._ranks:
                 driver.await_abandoned()
-            meetings = 1 + max(ports.meetings for ports in self._ports.values())
-            for ports in self._ports.values():
+            meetings = 1 + max(ports.meetings for ports in self.ports.values())
+            for ports in self.ports.values():
                 ports.announce(meetings)
-            for ports in self._ports.values():
+            for ports in self.ports.values():
                 ports.await_others(meetings)
             assert self._library.simt_count_messages() == 0
         super().launch(launch)
 
     def _handles(self, rank: int) -> NetworkHandles:
-        if not self._ports:
+        if not self.ports:
             self._connect()
-        ports = self._ports[rank]
+        ports = self.ports[rank]
         return NetworkHandles(ports.address, 0, ports)
 
     def _connect(self) -> None:
@@ -123,7 +124,7 @@ class PortWorldDriver(NetworkWorldDriver):
                 pause=self._library.simt_run_ports,
             )  # fmt: skip
             self._free_last(ports.free)
-            self._ports[rank] = ports
+            self.ports[rank] = ports
 
     def take_tokens(self, rank: int, count: int) -> list[int]:
         """Returns addresses of zeroed tokens on the GPU of a rank."""
