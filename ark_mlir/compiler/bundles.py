@@ -78,7 +78,7 @@ def compile_bundle(
 
 def _check_network(bundle: Bundle) -> None:
     """Raises UnsupportedError if the network between domains cannot run a program."""
-    if bundle.manifest.network == "mscclpp" and bundle.manifest.target.backend == "cuda":
+    if bundle.manifest.network == "mscclpp" and bundle.manifest.target.backend != "cpu":
         from ..runtime.ranks.routes import check_port_limits
 
         check_port_limits(bundle)

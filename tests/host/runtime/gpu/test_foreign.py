@@ -152,7 +152,7 @@ def test_binding(cuda: FakeCuda, kernel: bytes, x: Array) -> None:
     assert held_at_last(cuda, held) == held
     assert_adds(executable.bind({"w": W}), x)
     executable.close()
-    assert cuda.held == 0
+    assert held_at_last(cuda) == 0
 
 
 def test_runs_go_on(cuda: FakeCuda, kernel: bytes, x: Array) -> None:
