@@ -174,4 +174,7 @@ if hasattr(os, "register_at_fork"):
 
 def is_capturing(on_gpu: bool) -> bool:
     """Returns True while the current stream is recorded in a CUDA graph."""
-    return on_gpu and bool(torch.cuda.is_current_stream_capturing())
+    if not on_gpu:
+        return False
+    capturing: bool = torch.cuda.is_current_stream_capturing()
+    return capturing

@@ -1,28 +1,25 @@
-"""Kernels of ranks in several NVLink domains, on emulated GPUs with emulated network adapters.
+"""Kernels of ranks in several NVLink domains, on emulated GPUs.
 
-Results have the same bits as on the target cpu. Copies and signals arrive late and in any order, as
-far as NCCL's header allows.
+Emulated network adapters, or emulated proxies of MSCCL++, copy between domains. Results have the
+same bits as on the target cpu. Copies and signals arrive late, and as far as the library promises
+no order, in any order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
 from emulation import Emulation
+from emulation.domain_worlds import KINDS, Kind, Make, make_lookup, make_worlds, run_lookup
 from emulation.network_worlds import NetworkEmulation
 from emulation.worlds import (
     SEEDS,
-    Programs,
     World,
     all_collectives,
     counting,
     decoding,
     forwarding,
-    looking_up,
     stepping,
     wait_for_more,
 )
@@ -30,23 +27,19 @@ from emulation.worlds import (
 import ark_mlir as ark
 from ark_mlir.bundle import Opcode
 
-Make = Callable[..., World]
 # The kinds of numbers of ranks of other domains, as the kernel text CudaDomains.mlir defines them.
 PLACES = pytest.mark.parametrize("domains", [[0, 1], [0, 1, 1], [0, 0, 1, 1]], ids=str)
 
 
+@pytest.fixture(params=KINDS)
+def kind(request: pytest.FixtureRequest) -> Kind:
+    """The emulation with each library."""
+    return KINDS[request.param]
+
+
 @pytest.fixture
-def make(library: Path, tmp_path: Path) -> Make:
-    """``make(programs, domains, iterations=1, **options)`` returns a World over a network."""
-
-    def build(programs: Programs, domains: list[int], **options: Any) -> World:
-        settings = {"sms": len(domains) + 2, **options}
-        return World(
-            programs, library, tmp_path, len(domains),
-            kind=NetworkEmulation, domains=domains, **settings,
-        )  # fmt: skip
-
-    return build
+def make(kind: Kind, library: Path, tmp_path: Path) -> Make:
+    return make_worlds(kind, library, tmp_path)
 
 
 @PLACES
@@ -84,9 +77,11 @@ def test_a_decoder(make: Make) -> None:
         world.run(seed)
 
 
-def test_the_same_kernel_runs_in_one_domain(library: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("network", KINDS)
+def test_the_same_kernel_runs_in_one_domain(network: str, library: Path, tmp_path: Path) -> None:
     """If all GPUs access each other's memory after all, SMs copy and signal."""
-    world = World(stepping(2), library, tmp_path, 2, iterations=2, domains=[0, 1], sms=4)
+    options = {"domains": [0, 1], "network": network, "sms": 4}
+    world = World(stepping(2), library, tmp_path, 2, iterations=2, **options)
     for seed in SEEDS:
         world.run(seed)
 
@@ -115,8 +110,11 @@ HARMLESS = {
 
 
 @pytest.mark.parametrize("domains", [[0, 1], [0, 0, 1]], ids=str)
-def test_weaker_orders_between_domains_show(domains: list[int], make: Make) -> None:
-    """Each fence, signal and store of the kernel texts for networks becomes weaker."""
+def test_weaker_orders_between_domains_show(
+    domains: list[int], library: Path, tmp_path: Path
+) -> None:
+    """Each fence, signal and store of the kernel texts for NCCL's networks becomes weaker."""
+    make = make_worlds(NetworkEmulation, library, tmp_path)
     world = make(stepping(len(domains)), domains, iterations=2)
     texts = ("(CudaDomains.mlir)", "(CudaNetwork.mlir)")
     found = world.find_mutants(range(2))
@@ -130,19 +128,9 @@ def test_weaker_orders_between_domains_show(domains: list[int], make: Make) -> N
 # -- runs that fail ----------------------------------------------------------------------------
 
 
-def run_lookup(emulation: Emulation, indices: list[int]) -> list[int]:
-    """Returns the output of each rank, which looks up its own of the numbers from 0 to 3."""
-    x = np.arange(4, dtype=np.int32)
-    outputs = emulation.run([{"x": x, "index": index} for index in indices])
-    return [int(output["y"]) for output in outputs]
-
-
 @pytest.fixture
-def lookup(library: Path, tmp_path: Path) -> Emulation:
-    """Two ranks in two domains, each of which looks up a number; all ranks have the sum."""
-    return NetworkEmulation(
-        looking_up(2), library, tmp_path, sms=4, warps=4, devices=2, domains=[0, 1]
-    )
+def lookup(kind: Kind, library: Path, tmp_path: Path) -> Emulation:
+    return make_lookup(kind, library, tmp_path)
 
 
 @pytest.mark.parametrize("bad", [0, 1])
@@ -158,6 +146,7 @@ def test_a_bad_index_in_one_domain(bad: int, lookup: Emulation) -> None:
 
 @pytest.mark.parametrize("hangs", [0, 1])
 def test_a_hang_in_one_domain(hangs: int, lookup: Emulation) -> None:
+    """The report counts the signals of both domains."""
     lookup.bundle = wait_for_more(lookup.bundle, hangs)
     lookup.load(0)
     with lookup.executable:

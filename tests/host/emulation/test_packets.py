@@ -44,18 +44,22 @@ def test_attention_of_blocks_of_rows(depth: int, arch: str, check: Check) -> Non
     assert SEND in emulation.text
 
 
+def two_products(shapes: dict[str, tuple[int, int]]) -> ark.Program:
+    """Builds a product of `x` by `v`, and one of its result by `w`, each with a SiLU."""
+    with ark.Program("products") as program:
+        x = ark.input("x", shapes["x"], ark.bf16)
+        for name in "vw":
+            w = ark.parameter(name, shapes[name], ark.bf16)
+            x = ark.silu(ark.matmul(x, w, transpose_other=True))
+        ark.output("y", x)
+    return program
+
+
 @pytest.mark.parametrize("arch", ["sm_90a", "sm_80"])
 def test_products_by_tensor_cores(arch: str, check: Check) -> None:
     """An mma computes eight rows, and the next product polls for them."""
-    dtype = ark.bf16
     shapes = {"x": (8, 256), "v": (256, 256), "w": (128, 256)}
-    with ark.Program("products") as program:
-        x = ark.input("x", shapes["x"], dtype)
-        for name in "vw":
-            w = ark.parameter(name, shapes[name], dtype)
-            x = ark.silu(ark.matmul(x, w, transpose_other=True))
-        ark.output("y", x)
-    emulation = check(program, random_arrays(shapes, dtype), arch=arch)
+    emulation = check(two_products(shapes), random_arrays(shapes, ark.bf16), arch=arch)
     assert emulation.executable.bundle.manifest.packets
     assert SEND in emulation.text
     assert MMA in emulation.text
@@ -79,15 +83,8 @@ def test_rows_of_any_length(rows: int, width: int, count: int, arch: str, check:
     A row that a load of four packets exceeded would lack the last values, or wait for packets that
     no task sends.
     """
-    dtype = ark.bf16
     shapes = {"x": (rows, 64), "v": (width, 64), "w": (64, width)}
-    with ark.Program("rows") as program:
-        x = ark.input("x", shapes["x"], dtype)
-        for name in "vw":
-            w = ark.parameter(name, shapes[name], dtype)
-            x = ark.silu(ark.matmul(x, w, transpose_other=True))
-        ark.output("y", x)
-    emulation = check(program, random_arrays(shapes, dtype), arch=arch)
+    emulation = check(two_products(shapes), random_arrays(shapes, ark.bf16), arch=arch)
     assert emulation.executable.bundle.manifest.packets
     assert count in loads_of(emulation.text)
 
