@@ -49,7 +49,7 @@ class PeerRegion(Protocol):
         fails.
 
         Args:
-            plan: what the program needs of the network.
+            plan: the requirements of the program for the network.
         """
         ...
 
@@ -60,7 +60,7 @@ class PeerRegion(Protocol):
         network that kernels can use.
 
         Args:
-            plan: what the program needs of the network.
+            plan: the requirements of the program for the network.
         """
         ...
 
@@ -136,7 +136,7 @@ class EngineMemory:
             api: the API of NVIDIA's driver on this rank's GPU, with its context open.
             rank: the rank of this process.
             nbytes: bytes of each rank, a multiple of 2 MiB.
-            plan: what the program needs of the network.
+            plan: the requirements of the program for the network.
             resources: the stack to which the function that frees the memory is added.
 
         Raises the same UnsupportedError at every rank if the memory of one rank cannot be shared,

@@ -145,7 +145,7 @@ class PortChannels:
 
     @property
     def meetings(self) -> int:
-        """How often this rank has signalled each other rank by the host's channels."""
+        """The number of signals that the host has sent to each other rank."""
         return self._announced // len(self._channels)
 
     @property

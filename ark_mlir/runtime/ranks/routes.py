@@ -27,7 +27,7 @@ _MOST_SEMAPHORES = 1 << 10
 
 
 class NetworkPlan(NamedTuple):
-    """What a program needs from the network between its domains.
+    """Requirements of a program for the network between its domains.
 
     Attributes:
         library: the library that copies: ``nccl`` or ``mscclpp``.
@@ -46,7 +46,7 @@ class NetworkPlan(NamedTuple):
 
 
 def plan_network(bundle: Bundle) -> NetworkPlan:
-    """Returns what a program needs from the network.
+    """Returns the requirements of a program for the network.
 
     Raises the errors of `link` and `check_port_limits`.
     """
