@@ -304,7 +304,7 @@ class PortChannels:
         """Tests all channels; all ranks call this function together, before the first kernel.
 
         A rank copies a word to each other rank, signals each semaphore once, and signals the
-        semaphores of the host until each slot of the FIFO has been used twice.
+        semaphores of the host until each slot of the FIFO has been used, and the first ones twice.
 
         Raises UnsupportedError if a word or a signal is not where it should be.
         """
