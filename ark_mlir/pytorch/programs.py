@@ -4,7 +4,7 @@ The first program of a graph is compiled at once. The program of further sizes i
 background thread, and the caller uses another program or PyTorch until then.
 """
 
-# pyright: reportMissingImports=false, reportUnknownMemberType=false
+# pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 
 from __future__ import annotations
 
@@ -174,7 +174,4 @@ if hasattr(os, "register_at_fork"):
 
 def is_capturing(on_gpu: bool) -> bool:
     """Returns True while the current stream is recorded in a CUDA graph."""
-    if not on_gpu:
-        return False
-    capturing: bool = torch.cuda.is_current_stream_capturing()
-    return capturing
+    return on_gpu and torch.cuda.is_current_stream_capturing()

@@ -25,7 +25,7 @@ def make_worlds(kind: Kind, library: Path, folder: Path) -> Make:
     """Returns a function ``make(programs, domains, iterations=1, **options)``."""
 
     def make(programs: Programs, domains: list[int], **options: Any) -> World:
-        settings = {"sms": len(domains) + 2, **options}
+        settings: dict[str, Any] = {"sms": len(domains) + 2, **options}
         ranks = len(domains)
         return World(programs, library, folder, ranks, kind=kind, domains=domains, **settings)
 
