@@ -28,7 +28,7 @@ from .axes import Refusal
 
 __all__ = ["Description", "NotRecorded", "Recorder", "Walker", "describe"]
 
-# What the metadata of a node says about the Python line and the module that created the node.
+# The keys of the metadata of a node that name the Python line and the module of its op.
 _ORIGIN = ("stack_trace", "nn_module_stack")
 _SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
 

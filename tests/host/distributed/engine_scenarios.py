@@ -92,7 +92,7 @@ def aborted() -> Any:
             return [error_of(lambda: executable.run(x=np.zeros(128, np.float32))) for _ in range(2)]
 
 
-# What is wrong with port channels on purpose; the layouts are right.
+# The scenarios with a fault of the port channels. All other scenarios have correct layouts.
 PORT_FAULTS = {
     "ports library", "ports version", "ports length", "ports handle", "ports silent",
     "ports stride", "ports copies", "ports forwarding",

@@ -162,7 +162,6 @@ def test_a_job_ends_between_two_steps_when_the_main_thread_has_ended(
     assert 2 not in steps
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
 def test_a_forked_child_has_its_own_worker(gate: threading.Event) -> None:
     job = started(gate)
