@@ -205,8 +205,7 @@ class GpuKernel:
         counters = np.array(lines[:count, 0])
         if self._shared is not None and self._shared.ports is not None:
             for number, arrivals in self._shared.ports.arrivals().items():
-                if number < count:
-                    counters[number] = arrivals
+                counters[number] = arrivals
         return counters
 
     def _check_residency(self) -> None:
