@@ -3,6 +3,8 @@
     python benchmarks/quick.py --compile FOLDER                # where the compiler is
     python benchmarks/quick.py --bundles FOLDER --output F     # where the GPU is
 
+`--rows` selects the entries with one of the given rows, for what an earlier run did not reach.
+
 The rows are those of decode.py, serving.py, prefill.py, dense.py and attention.py, whose arms and
 figures they have. First, several processes at a time fill the cache of torch.compile. Then each
 row is measured in a process of its own, one after the other, in the order of their value; each
@@ -35,6 +37,7 @@ from protocol.suite import (
     add_measuring,
     compile_rows,
     finish,
+    names,
     run_within,
 )
 
@@ -105,9 +108,10 @@ def main() -> int:
     deadline = begin + options.seconds
     journal = Journal()
     journal.machines += measured_read(deadline)
-    warm_up(options.bundles, deadline)
+    entries = [entry for entry in ENTRIES if not set(entry.rows).isdisjoint(options.rows)]
+    warm_up(entries, options.bundles, deadline)
     text = ""
-    for entry in ENTRIES:
+    for entry in entries:
         request = entry.request(options.bundles, entry.arms, options.samples)
         until = min(deadline, time.monotonic() + ENTRY_SECONDS)
         journal.measure(entry.suite, request, until, entry.prefix)
@@ -125,6 +129,10 @@ def parse() -> argparse.Namespace:
     action.add_argument("--compile", type=Path, metavar="FOLDER", help="compile to FOLDER")
     action.add_argument("--bundles", type=Path, metavar="FOLDER", help="measure FOLDER's bundles")
     parser.add_argument("--target", default="cuda:sm_90a", help="target of --compile")
+    rows = tuple(dict.fromkeys(row for entry in ENTRIES for row in entry.rows))
+    parser.add_argument(
+        "--rows", type=names(rows), default=rows, help=f"some of {', '.join(rows)}; default all"
+    )
     add_measuring(parser)
     parser.set_defaults(seconds=540, samples=5)
     return parser.parse_args()
@@ -155,8 +163,8 @@ def measured_read(deadline: float) -> list[str]:
     return [done.stdout.strip()]
 
 
-def warm_up(folder: Path, deadline: float) -> None:
-    """Fills the cache of torch.compile with the kernels of all entries, several at a time."""
+def warm_up(entries: Sequence[Entry], folder: Path, deadline: float) -> None:
+    """Fills the cache of torch.compile with the kernels of the entries, several at a time."""
     end = min(deadline, time.monotonic() + WARMING_SECONDS)
 
     def make(entry: Entry) -> None:
@@ -169,7 +177,7 @@ def warm_up(folder: Path, deadline: float) -> None:
             run_within(command, left)
 
     with ThreadPoolExecutor(WARMING) as pool:
-        list(pool.map(make, sorted(ENTRIES, key=lambda entry: "Qwen3" not in entry.rows[0])))
+        list(pool.map(make, sorted(entries, key=lambda entry: "Qwen3" not in entry.rows[0])))
     for path in inductor_cache().rglob("*.best_config"):
         path.unlink(missing_ok=True)  # found while other processes used the GPU
 

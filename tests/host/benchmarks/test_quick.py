@@ -36,6 +36,10 @@ def test_rows_of_several_suites_are_in_one_record(tmp_path: Path) -> None:
         ("prefill tiny-24", "ark"),
     }
     assert all(float(cells[0]) > 0 for cells in table.values())
+    done = run_benchmark("quick", *options, "--rows", "tiny-24", prelude=SMALL)
+    assert done.returncode == 0, done.stderr
+    rows = {row for row, arm in table_cells(record.read_text(encoding="utf-8"))}
+    assert rows == {"prefill tiny-24"}
 
 
 def test_entries_name_known_rows_and_arms(monkeypatch: pytest.MonkeyPatch) -> None:
