@@ -338,9 +338,25 @@ private:
   void run(func::FuncOp body, Block &block);
   TensorMapUse getMapUse(func::FuncOp body);
   void replaceStoredProducts(Block &block, MmaAttr mma, int64_t &room);
+  std::optional<WarpgroupShape> chooseShape(const ProductGroup &group,
+                                            const Units &units, int64_t room);
   int64_t getSpareBytes();
 };
 } // namespace
+
+/// Chooses how warpgroups multiply the products of a group within `room` bytes
+/// and the part of the reserve for tables that the tables leave. If that is too
+/// little for warpgroups, they take the whole reserve: a table that is read
+/// from global memory costs a task about a microsecond, and products without
+/// warpgroups take several times as long.
+std::optional<WarpgroupShape>
+UseTensorCoresPass::chooseShape(const ProductGroup &group, const Units &units,
+                                int64_t room) {
+  if (auto shape = units.choose(group.products, room + getSpareBytes()))
+    return shape;
+  return units.choose(group.products,
+                      room + kMaxTableBytes - kDispatchStateBytes);
+}
 
 /// Returns the bytes that are reserved for tables and not needed.
 int64_t UseTensorCoresPass::getSpareBytes() {
@@ -395,7 +411,7 @@ void UseTensorCoresPass::run(func::FuncOp body, Block &block) {
   bool canStage = target.hasCopy(CopyKind::CpAsync);
   Units units{threads, mma, findSharedMemoryMma(getOperation()),
               getMapUse(body), target.getSharedMemory()};
-  int64_t room = getSharedRoom(body, units.memory), spare = getSpareBytes();
+  int64_t room = getSharedRoom(body, units.memory);
   if (!canStage)
     replaceStoredProducts(block, mma, room);
   for (const ProductGroup &group : findGroups(block, units)) {
@@ -403,7 +419,7 @@ void UseTensorCoresPass::run(func::FuncOp body, Block &block) {
     SmallVector<ResultConversion> conversions = findConversions(group);
     for (const ResultConversion &conversion : conversions)
       replaced += getSharedBytes(conversion.temporary);
-    if (auto shape = units.choose(group.products, room + replaced + spare)) {
+    if (auto shape = chooseShape(group, units, room + replaced)) {
       shape->roundAccumulators(findRoundedType(group.products));
       replace(group, block, threads, *shape);
       for (ResultConversion &conversion : conversions)
