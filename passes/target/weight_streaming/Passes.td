@@ -14,7 +14,7 @@ def StreamWeightsPass
     streams these weights through a multistage async pipeline: every warp has a ring of slots in
     shared memory (a weight ring), and issues bulk copies of chunks of parameters in the order in
     which it reads them, across tasks. Memory hence stays busy while lanes wait for each other. A
-    row is cut into 1, 2, 4, 8, 16 or 32 chunks of equal size, of 512 to 2048 bytes (1024 for 8-bit
+    row is cut into 1, 2, 4, 8, 16 or 32 chunks of equal size, of 512 to 2560 bytes (1280 for 8-bit
     floats), a multiple of 16; rows of other lengths are loaded without weight rings. Weights may be
     8-bit floats with a row of any float type; threads convert them to f32 in registers. A function
     of each body computes the products of all vCTAs of a work item, and the loop over vCTAs reads

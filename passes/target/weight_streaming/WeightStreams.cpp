@@ -20,12 +20,14 @@ using namespace mlir::ark;
 static constexpr int64_t kCopyBytes = 16;
 /// Size of the smallest chunk: one load per thread of a warp.
 static constexpr int64_t kMinChunkBytes = 512;
-/// Size of the largest chunk: four loads per thread. With eight loads, the
-/// registers would not hold both the chunk and the elements of the row.
-static constexpr int64_t kMaxChunkBytes = 2048;
+/// Size of the largest chunk: five loads per thread. A chunk costs a warp the
+/// same instructions whatever its size, so a row has as few chunks as possible.
+/// With eight loads, the registers would not hold both the chunk and the
+/// elements of the row.
+static constexpr int64_t kMaxChunkBytes = 2560;
 /// Size of the largest chunk of 8-bit weights. Such a chunk has as many
 /// elements as the largest chunk of 16-bit weights.
-static constexpr int64_t kMaxNarrowChunkBytes = 1024;
+static constexpr int64_t kMaxNarrowChunkBytes = kMaxChunkBytes / 2;
 /// A warp reads the same columns of every row, so that the elements of the
 /// activation row stay in registers. The registers suffice for two chunks.
 static constexpr int64_t kMaxChunksPerRow = 2 * kStreamWarps;
