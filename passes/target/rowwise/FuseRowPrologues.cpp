@@ -14,7 +14,6 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/ADT/SetVector.h"
-#include "llvm/ADT/bit.h"
 
 namespace mlir::ark {
 #define GEN_PASS_DEF_FUSEROWPROLOGUESPASS
@@ -33,27 +32,36 @@ static constexpr int64_t kBankBytes = 128;
 // Rows
 //===----------------------------------------------------------------------===//
 
+/// Returns true if a thread has fewer elements in `a` than in `b`, or equally
+/// many in wider loads.
+static bool isBetter(const RowShares &a, const RowShares &b) {
+  return std::tuple(a.loads * a.width, a.loads) <
+         std::tuple(b.loads * b.width, b.loads);
+}
+
 /// Returns the division of a buffer's rows among `warps` warps of `warpSize`
-/// threads, or nothing if the rows cannot be divided.
+/// threads with the fewest elements for each thread, or nothing if the rows
+/// cannot be divided equally.
 static std::optional<RowShares> getShares(MemRefType type, int64_t warps,
                                           int64_t warpSize) {
   int64_t count = type.getDimSize(0), size = type.getDimSize(1);
-  int64_t most = kLoadBytes / getElementBytes(type.getElementType());
+  int64_t widest = kLoadBytes / getElementBytes(type.getElementType());
   if (count == 0 || count > warps)
     return std::nullopt;
-  RowShares shares;
-  shares.warpSize = warpSize;
   // The threads of one warp combine the values of all warps of a row.
-  for (shares.warpsPerRow = llvm::bit_floor(
-           static_cast<uint64_t>(std::min(warps / count, warpSize)));
-       shares.warpsPerRow > 0; shares.warpsPerRow /= 2)
-    for (shares.width = most; shares.width >= most / 2; shares.width /= 2) {
-      int64_t elements = shares.warpsPerRow * shares.getStep();
-      shares.loads = size / elements;
-      if (size % elements == 0 && shares.loads > 0 && shares.loads <= kMaxLoads)
-        return shares;
+  int64_t mostWarps = std::min(warps / count, warpSize);
+  std::optional<RowShares> best;
+  for (int64_t warpsPerRow = 1; warpsPerRow <= mostWarps; ++warpsPerRow)
+    for (int64_t width : {widest, widest / 2}) {
+      RowShares shares{warpSize, warpsPerRow, /*loads=*/0, width};
+      int64_t elements = warpsPerRow * shares.getStep();
+      shares.loads = elements > 0 ? size / elements : 0;
+      if (shares.loads == 0 || shares.loads > kMaxLoads || size % elements != 0)
+        continue;
+      if (!best || isBetter(shares, *best))
+        best = shares;
     }
-  return std::nullopt;
+  return best;
 }
 
 /// Returns the temporaries with rows that ops before the loop over vCTAs write.

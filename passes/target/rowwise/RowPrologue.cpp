@@ -393,7 +393,8 @@ Value RowBuilder::combineThreads(Operation *combiner, Value value,
   return value;
 }
 
-/// Combines the values of a row's warps through shared memory.
+/// Combines the values of a row's warps through shared memory. Threads without
+/// a warp of the row contribute the neutral element.
 Value RowBuilder::combineWarps(Operation *combiner, Value value) {
   if (shares.warpsPerRow == 1)
     return value;
@@ -411,12 +412,24 @@ Value RowBuilder::combineWarps(Operation *combiner, Value value) {
   gpu::BarrierOp::create(builder);
   Value first =
       arith::MulIOp::create(builder, indices.row, index(shares.warpsPerRow));
-  Value warpOfRow = arith::RemUIOp::create(builder, indices.inWarp,
-                                           index(shares.warpsPerRow));
+  int64_t threads = llvm::PowerOf2Ceil(shares.warpsPerRow);
+  Value thread =
+      arith::RemUIOp::create(builder, indices.inWarp, index(threads));
+  Value warpOfRow = thread;
+  if (threads > shares.warpsPerRow)
+    warpOfRow =
+        arith::MinUIOp::create(builder, thread, index(shares.warpsPerRow - 1));
   Value one = memref::LoadOp::create(
       builder, all,
       ValueRange{arith::AddIOp::create(builder, first, warpOfRow)});
-  return combineThreads(combiner, one, shares.warpsPerRow);
+  if (threads > shares.warpsPerRow) {
+    Value hasWarp = arith::CmpIOp::create(builder, arith::CmpIPredicate::ult,
+                                          thread, index(shares.warpsPerRow));
+    Value neutral =
+        arith::ConstantOp::create(builder, *arith::getNeutralElement(combiner));
+    one = arith::SelectOp::create(builder, hasWarp, one, neutral);
+  }
+  return combineThreads(combiner, one, threads);
 }
 
 void RowBuilder::buildReduction(linalg::GenericOp op) {

@@ -117,6 +117,38 @@ ark.program @oneRow(%x: tensor<1x2048xbf16> {ark.kind = #ark.kind<input>, ark.na
 
 // -----
 
+// Ten of sixteen warps share a row of 2560 elements, eight of them for each thread. Threads without one of the ten
+// sums contribute zeros.
+// CHECK-LABEL: func.func private @body_rmsnorm_matmul(
+// CHECK: memref.alloca() {{.*}} : memref<1x2560xbf16>
+// CHECK: scf.forall (%[[THREAD:.+]]) in (512) {
+// CHECK: %[[WARP:.+]] = arith.divui %[[THREAD]], %c32
+// CHECK: arith.minui %[[WARP]], %c9
+// CHECK-COUNT-2: vector.load {{.*}} vector<8xbf16>
+// CHECK-NOT: vector.load
+// CHECK-COUNT-5: gpu.shuffle xor
+// CHECK: gpu.barrier
+// CHECK: %[[OF16:.+]] = arith.remui %{{.+}}, %c16
+// CHECK: arith.minui %[[OF16]], %c9
+// CHECK: %[[SUM:.+]] = memref.load
+// CHECK: %[[HAS:.+]] = arith.cmpi ult, %[[OF16]], %c10
+// CHECK: %[[ZERO:.+]] = arith.constant 0.000000e+00 : f32
+// CHECK: arith.select %[[HAS]], %[[SUM]], %[[ZERO]] : f32
+// CHECK-COUNT-4: gpu.shuffle xor
+// CHECK-NOT: gpu.shuffle
+// CHECK: %[[IS:.+]] = arith.cmpi ult, %[[WARP]], %c10
+// CHECK: scf.if %[[IS]] {
+// CHECK-COUNT-1: vector.store
+ark.program @tenWarps(%x: tensor<1x2560xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %g: tensor<2560xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "g"},
+    %w: tensor<2048x2560xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"}) -> (tensor<1x2048xbf16> {ark.name = "y"}) {
+  %0 = ark.rmsnorm %x weight %g eps = 1.0e-5 : (tensor<1x2560xbf16>, tensor<2560xbf16>) -> tensor<1x2560xbf16>
+  %1 = ark.matmul %0, %w {transpose_other} : (tensor<1x2560xbf16>, tensor<2048x2560xbf16>) -> tensor<1x2048xbf16>
+  ark.return %1 : tensor<1x2048xbf16>
+}
+
+// -----
+
 // Sixteen rows, one per warp: a thread has 64 elements of its row, and loads the weights of the norm after the sum.
 // CHECK-LABEL: func.func private @body_rmsnorm_matmul(
 // CHECK-SAME: %[[X:[^:]+]]: memref<16x2048xbf16> {{{[^}]+}}}, %[[G:[^:]+]]: memref<2048xbf16>

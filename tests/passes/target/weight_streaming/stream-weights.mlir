@@ -250,7 +250,23 @@ ark.program @eights(%x: tensor<1x512xbf16> {ark.kind = #ark.kind<input>, ark.nam
 
 // -----
 
-// A quarter of a row has 1280 bytes: all threads load twice, and the first 16 threads a
+// Half of a row has 2560 bytes, the most that a thread loads with five loads.
+// CHECK-LABEL: func.func private @body_matmul_stream(
+// CHECK: scf.for {{.*}} step %c16
+// CHECK-COUNT-5: llvm.load {{.*}} vector<8xbf16>
+// CHECK-NOT: llvm.load
+// CHECK: func.call @ark_stream_consumer_release
+// CHECK-COUNT-10: nvvm.mma.sync
+// CHECK-NOT: nvvm.mma.sync
+ark.program @fiveLoads(%x: tensor<1x2560xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<64x2560xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"}) -> (tensor<1x64xbf16> {ark.name = "y"}) {
+  %0 = ark.matmul %x, %w {transpose_other} : (tensor<1x2560xbf16>, tensor<64x2560xbf16>) -> tensor<1x64xbf16>
+  ark.return %0 : tensor<1x64xbf16>
+}
+
+// -----
+
+// A row has 1280 bytes: all threads load twice, and the first 16 threads a
 // third time. The others repeat their first load and multiply it by zeros.
 // CHECK-LABEL: func.func private @body_matmul_stream(
 // CHECK: %[[LANE:.+]] = arith.remui %{{.+}}, %c32
@@ -268,9 +284,9 @@ ark.program @eights(%x: tensor<1x512xbf16> {ark.kind = #ark.kind<input>, ark.nam
 // CHECK: func.call @ark_stream_consumer_release
 // CHECK-COUNT-6: nvvm.mma.sync
 // CHECK-NOT: nvvm.mma.sync
-ark.program @cutShort(%x: tensor<1x2560xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
-    %w: tensor<64x2560xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"}) -> (tensor<1x64xbf16> {ark.name = "y"}) {
-  %0 = ark.matmul %x, %w {transpose_other} : (tensor<1x2560xbf16>, tensor<64x2560xbf16>) -> tensor<1x64xbf16>
+ark.program @cutShort(%x: tensor<1x640xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<64x640xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"}) -> (tensor<1x64xbf16> {ark.name = "y"}) {
+  %0 = ark.matmul %x, %w {transpose_other} : (tensor<1x640xbf16>, tensor<64x640xbf16>) -> tensor<1x64xbf16>
   ark.return %0 : tensor<1x64xbf16>
 }
 
@@ -288,8 +304,8 @@ ark.program @cutShort(%x: tensor<1x2560xbf16> {ark.kind = #ark.kind<input>, ark.
 // CHECK-NOT: func.call @ark_stream_consumer_wait
 // CHECK: memref.store
 // CHECK: call @ark_stream_close
-ark.program @twoChunks(%x: tensor<1x17408xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
-    %w: tensor<64x17408xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"}) -> (tensor<1x64xbf16> {ark.name = "y"}) {
-  %0 = ark.matmul %x, %w {transpose_other} : (tensor<1x17408xbf16>, tensor<64x17408xbf16>) -> tensor<1x64xbf16>
+ark.program @twoChunks(%x: tensor<1x25600xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<64x25600xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"}) -> (tensor<1x64xbf16> {ark.name = "y"}) {
+  %0 = ark.matmul %x, %w {transpose_other} : (tensor<1x25600xbf16>, tensor<64x25600xbf16>) -> tensor<1x64xbf16>
   ark.return %0 : tensor<1x64xbf16>
 }
