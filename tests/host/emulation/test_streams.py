@@ -39,13 +39,32 @@ def product(columns: int, rows: int, dtype: Any, weights: Any) -> tuple[ark.Prog
         (5120, 33),  # Qwen3-14B
         (9728, 21),  # Qwen3-4B, down
         (14336, 9),  # Llama-3.1-8B, down
-        (17408, 9),  # Qwen3-14B, down: a warp reads two chunks of each row
+        (17408, 9),  # Qwen3-14B, down
+        (25600, 7),  # Qwen3-32B, down: a warp reads two chunks of each row
         (28672, 5),  # Llama-3.1-70B, down
     ],
 )
 def test_rows_of_decoders(columns: int, rows: int, check: Check) -> None:
     program, arrays = product(columns, rows, ark.bf16, ark.bf16)
     assert RING in check(program, arrays).text
+
+
+@pytest.mark.parametrize("columns", [768, 2304, 2560, 3584])
+@pytest.mark.parametrize("dtype", [ark.bf16, ark.fp32], ids=str)
+def test_norms_of_decoders(columns: int, dtype: Any, check: Check) -> None:
+    """Warps share a normalised row; their number need not be a power of two."""
+    random = np.random.default_rng(0)
+    with ark.Program("norm") as program:
+        x = ark.input("x", (1, columns), dtype)
+        gain = ark.parameter("gain", (columns,), dtype)
+        w = ark.parameter("w", (40, columns), dtype)
+        ark.output("y", ark.matmul(ark.layernorm(x, gain), w, transpose_other=True))
+    arrays = {
+        "x": random.standard_normal((1, columns)).astype(dtype.numpy) + 3,
+        "gain": random.standard_normal(columns).astype(dtype.numpy),
+        "w": random.standard_normal((40, columns)).astype(dtype.numpy),
+    }
+    check(program, arrays)
 
 
 @pytest.mark.parametrize(
