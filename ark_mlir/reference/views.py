@@ -48,6 +48,26 @@ def slice_(op: Any, machine: Machine) -> Value:
     return machine.read(op.source).view(lambda a: a[index])
 
 
+@handles("windows")
+def windows(op: Any, machine: Machine) -> Value:
+    """Returns the windows of numpy's ``sliding_window_view``, with their elements first."""
+    sizes = [int(size) for size in op.sizes]
+    strides = [int(stride) for stride in op.strides]
+    dilations = [int(dilation) for dilation in op.dilations]
+    x = machine.read(op.operand)
+    lead, spatial = x.data.ndim - len(sizes), len(sizes)
+    axes = tuple(range(lead, lead + spatial))
+    spans = [d * (size - 1) + 1 for size, d in zip(sizes, dilations, strict=True)]
+
+    def view(a: Any) -> Any:
+        every = np.lib.stride_tricks.sliding_window_view(a, spans, axes)
+        steps = (*(slice(None, None, s) for s in strides), *(slice(None, None, d) for d in dilations))
+        picked = every[(*(slice(None),) * lead, *steps)]
+        return np.moveaxis(picked, range(lead + spatial, lead + 2 * spatial), axes)
+
+    return x.view(view)
+
+
 @handles("broadcast_to")
 def broadcast_to(op: Any, machine: Machine) -> Value:
     """Broadcasts as numpy does."""

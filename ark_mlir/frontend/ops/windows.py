@@ -2,19 +2,51 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
+from ...dialects import ark as dialect
 from ...dtypes import bool_, int32
 from ..operands import as_tensor, constant_tensor
 from ..shapes import as_int, invalid
 from ..tensor import Tensor
+from .common import emit
 from .conditions import logical_and, where
 from .indexing import gather
 from .reductions import reduce_max
 from .views import reshape, transpose
 
 __all__ = ["im2col", "max_pool"]
+
+
+def windows(
+    x: Tensor,
+    sizes: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    name: str | None = None,
+) -> Tensor:
+    """Returns the sliding windows over the last dimensions of `x`.
+
+    Args:
+        x: ``[..., *extents]``, of any dtype.
+        sizes, strides, dilations: for each of the last dimensions, the number of elements of a
+            window, the distance between windows, and the distance between elements of a window.
+
+    The result is ``[..., *sizes, *counts]``. The numbers must be positive, and a window must fit
+    into each extent; the callers check this.
+    """
+    return emit(
+        "windows",
+        dialect.WindowsOp,
+        name,
+        operand=x,
+        sizes=list(sizes),
+        strides=list(strides),
+        dilations=list(dilations),
+    )
 
 
 def im2col(

@@ -17,6 +17,7 @@ from typing import Any
 
 from ... import frontend as ark
 from ...frontend.derivatives import GroupStep, attach
+from ...frontend.ops.windows import windows as windows_of
 from .adjoints import pulled
 from .table import Out, Unavailable, aten
 from .values import Operand, shaped, tensor, wide
@@ -163,7 +164,34 @@ def _plain(
     """Returns the convolution of ``[N, C, ...]`` with filters ``[F, C / groups, ...]``."""
     for axis, (each, count, pad) in enumerate(zip(windows, shape, pads, strict=True), 2):
         images = fitted(images, axis, each, count, pad, 0)
-    return _combined(filters, elements(images, 2, windows, shape), shape, groups)
+    if _is_depthwise(images, windows, groups):
+        return _depthwise(filters, elements(images, 2, windows, shape))
+    return _product(filters, _windows(images, windows, groups), shape, groups)
+
+
+def _is_depthwise(images: ark.Tensor, windows: Sequence[Windows], groups: int) -> bool:
+    taps = math.prod(each.size for each in windows)
+    return images.shape[1] == groups > 1 and taps <= _MAX_SHIFTS
+
+
+def _windows(images: ark.Tensor, windows: Sequence[Windows], groups: int) -> ark.Tensor:
+    """Returns the windows of ``[N, C, ...]`` as ``[N, groups, C / groups * taps, windows]``.
+
+    The windows must fill the images: see `fitted`.
+    """
+    batch, channels, *extents = images.shape
+    if all(each.size == each.stride == 1 for each in windows):
+        shape = (batch, groups, channels // groups, math.prod(extents))
+        return ark.reshape(images, shape)
+    split = ark.reshape(images, (batch, groups, channels // groups, *extents))
+    found = windows_of(
+        split,
+        [each.size for each in windows],
+        [each.stride for each in windows],
+        [each.dilation for each in windows],
+    )
+    depth = math.prod(found.shape[2 : 3 + len(windows)])
+    return ark.reshape(found, (batch, groups, depth, math.prod(found.shape[3 + len(windows) :])))
 
 
 def _combined(
