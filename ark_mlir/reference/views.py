@@ -50,22 +50,15 @@ def slice_(op: Any, machine: Machine) -> Value:
 
 @handles("windows")
 def windows(op: Any, machine: Machine) -> Value:
-    """Returns the windows of numpy's ``sliding_window_view``, with their elements first."""
-    sizes = [int(size) for size in op.sizes]
-    strides = [int(stride) for stride in op.strides]
-    dilations = [int(dilation) for dilation in op.dilations]
-    x = machine.read(op.operand)
-    lead, spatial = x.data.ndim - len(sizes), len(sizes)
-    axes = tuple(range(lead, lead + spatial))
-    spans = [d * (size - 1) + 1 for size, d in zip(sizes, dilations, strict=True)]
-
-    def view(a: Any) -> Any:
-        every = np.lib.stride_tricks.sliding_window_view(a, spans, axes)
-        steps = (*(slice(None, None, s) for s in strides), *(slice(None, None, d) for d in dilations))
-        picked = every[(*(slice(None),) * lead, *steps)]
-        return np.moveaxis(picked, range(lead + spatial, lead + 2 * spatial), axes)
-
-    return x.view(view)
+    """Returns the sliding windows over the last dimensions, their elements before the windows."""
+    shape, spatial = result_type(op)[0], len(op.sizes)
+    elements, counts = shape[-2 * spatial : -spatial], shape[-spatial:]
+    places = np.indices((*elements, *counts), sparse=True)
+    index = tuple(
+        places[axis] * int(dilation) + places[axis + spatial] * int(stride)
+        for axis, (stride, dilation) in enumerate(zip(op.strides, op.dilations, strict=True))
+    )
+    return machine.read(op.operand).view(lambda a: a[(..., *index)])
 
 
 @handles("broadcast_to")
