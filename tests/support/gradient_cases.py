@@ -186,12 +186,14 @@ def convolutions(x: ark.Tensor, f: ark.Tensor, b: ark.Tensor, g: ark.Tensor) -> 
     return [
         ark.conv2d(x, f, b, (2, 1), [1, 0], (1, 2)),
         ark.conv2d(x, g, stride=2, padding=1, groups=4),
+        ark.conv1d(x[:, :, 0], f[..., 0], b, stride=2, padding=1),
     ]
 
 
 def torch_convolutions(torch: Any, x: Any, f: Any, b: Any, g: Any) -> list[Any]:
     conv = torch.nn.functional.conv2d
-    return [conv(x, f, b, (2, 1), (1, 0), (1, 2)), conv(x, g, None, 2, 1, 1, 4)]
+    rows = torch.nn.functional.conv1d(x[:, :, 0], f[..., 0], b, 2, 1)
+    return [conv(x, f, b, (2, 1), (1, 0), (1, 2)), conv(x, g, None, 2, 1, 1, 4), rows]
 
 
 def windows(x: ark.Tensor) -> list[ark.Tensor]:

@@ -144,7 +144,7 @@ ark.program @windowsReadSumsOfTwoPositions(
     %x: tensor<4x9x7xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"})
     -> (tensor<4x3x2x4x6xbf16> {ark.name = "y"}) {
   // CHECK: ark.group "g" (%[[X:.+]] = %{{.+}})
-  // CHECK: linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3, d4) -> (d0, d3 * 2 + d1, d4 + d2)>, affine_map<(d0, d1, d2, d3, d4) -> (d0, d1, d2, d3, d4)>]
+  // CHECK: linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3, d4) -> (d0, d3 * 2 + d1, d2 + d4)>, affine_map<(d0, d1, d2, d3, d4) -> (d0, d1, d2, d3, d4)>]
   // CHECK-SAME: ins(%[[X]] : tensor<4x9x7xbf16>)
   // CHECK-NEXT: ^bb0(%[[E:.+]]: bf16, %{{.+}}: bf16):
   // CHECK-NEXT: linalg.yield %[[E]] : bf16
