@@ -53,9 +53,9 @@ def windows(op: Any, machine: Machine) -> Value:
     """Returns the sliding windows over the last dimensions, their elements before the windows."""
     shape, spatial = result_type(op)[0], len(op.sizes)
     elements, counts = shape[-2 * spatial : -spatial], shape[-spatial:]
-    places = np.indices((*elements, *counts), sparse=True)
+    positions = np.indices((*elements, *counts), sparse=True)
     index = tuple(
-        places[axis] * int(dilation) + places[axis + spatial] * int(stride)
+        positions[axis] * int(dilation) + positions[axis + spatial] * int(stride)
         for axis, (stride, dilation) in enumerate(zip(op.strides, op.dilations, strict=True))
     )
     return machine.read(op.operand).view(lambda a: a[(..., *index)])

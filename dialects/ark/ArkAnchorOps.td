@@ -409,7 +409,8 @@ def Ark_WindowsOp : Ark_AnchorOp<"windows"> {
     - (windows_c2) a window fits into every dimension that it slides over.
 
     ```mlir
-    %1 = ark.windows %0 sizes = [3, 3] strides = [2, 2] dilations = [1, 1] : (tensor<1x8x15x15xf32>) -> tensor<1x8x3x3x7x7xf32>
+    %1 = ark.windows %0 sizes = [3, 3] strides = [2, 2] dilations = [1, 1]
+      : (tensor<1x8x15x15xf32>) -> tensor<1x8x3x3x7x7xf32>
     ```
   }];
   let arguments = (ins Ark_Tensor:$operand, DenseI64ArrayAttr:$sizes, DenseI64ArrayAttr:$strides,

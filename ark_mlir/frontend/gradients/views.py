@@ -92,8 +92,8 @@ def windows(op: Any, step: Step) -> None:
         total: Tensor | None = None
         for element in itertools.product(*(range(size) for _, size, _, _ in axes)):
             part = g[(*(builtins.slice(None),) * lead, *element)]
-            for place, (axis, _, stride, dilation) in zip(element, axes, strict=True):
-                begin, length = place * dilation, stride * (part.shape[axis] - 1) + 1
+            for position, (axis, _, stride, dilation) in zip(element, axes, strict=True):
+                begin, length = position * dilation, stride * (part.shape[axis] - 1) + 1
                 part = _spread(part, axis, stride, length)
                 part = _surrounded(part, axis, begin, shape[axis] - begin - length)
             total = part if total is None else add(total, part)

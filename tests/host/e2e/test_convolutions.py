@@ -71,17 +71,17 @@ def expected(case: tuple[Any, ...], arrays: dict[str, Array]) -> Array:
         for n, k, s, d in zip(images.shape[2:], filters[2:], strides, apart, strict=True)
     ]
     result = np.zeros((len(images), filters[0], *counts))
-    for place in np.ndindex(*counts):
+    for position in np.ndindex(*counts):
         window = tuple(
             slice(o * s, o * s + d * (k - 1) + 1, d)
-            for o, k, s, d in zip(place, filters[2:], strides, apart, strict=True)
+            for o, k, s, d in zip(position, filters[2:], strides, apart, strict=True)
         )
         part = images[(slice(None), slice(None), *window)]
         for number in range(filters[0]):
             first = number // (filters[0] // groups) * filters[1]
             channels = part[:, first : first + filters[1]]
             sums = (channels * f[number]).reshape(len(images), -1).sum(axis=1)
-            result[(slice(None), number, *place)] = np.maximum(sums + b[number], 0)
+            result[(slice(None), number, *position)] = np.maximum(sums + b[number], 0)
     return result if x.ndim == rank + 2 else result[0]
 
 
