@@ -33,10 +33,13 @@ class HostMemory:
             block = np.zeros(nbytes + alignment, np.uint8)
         except (MemoryError, ValueError):
             raise DeviceError(f"no memory for {nbytes} bytes") from None
-        begin = block.ctypes.data
-        start = -begin % alignment
-        self.bytes: NDArray[np.uint8] = block[start : start + nbytes]
-        self._address = begin + start
+        start = -block.ctypes.data % alignment
+        self._hold(block[start : start + nbytes])
+
+    def _hold(self, part: NDArray[np.uint8]) -> None:
+        self.bytes = part
+        # numpy takes a microsecond for an address, which every launch needs.
+        self._address: int = part.ctypes.data
 
     @property
     def address(self) -> int:
@@ -85,7 +88,6 @@ class Kernel:
         self.report = np.ndarray((abi.REPORT_WORDS,), np.uint64, words)
         self.status = np.ndarray((abi.STATUS_WORDS,), np.int64, words, 64)
         self.tables = {name: _aligned(bundle.sections[name]) for name in _TABLES}
-        # numpy takes a microsecond for each address, which every launch needs.
         self.addresses: dict[str, int] = {
             "semaphores": self.lines.address,
             "report": self.report.ctypes.data,
