@@ -83,8 +83,9 @@ def conv2d(
 
     The result is ``[N, F, rows, columns]``, without N if `x` has none, of the dtype of `x`. Sums of
     floats are those of :func:`matmul`. Raises InvalidUsageError if shapes or dtypes do not fit, the
-    dtype is bool, a number is not positive, a padding is negative, `groups` divides neither the
-    channels nor the filters, or a window does not fit into a padded image.
+    dtype is bool, or an 8-bit float type with a bias, a number is not positive, a padding is
+    negative, `groups` does not divide the channels and the filters, or a window does not fit into a
+    padded image.
 
     Example:
         >>> image = ark.input("image", (1, 3, 32, 32))
