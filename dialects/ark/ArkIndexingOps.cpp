@@ -1,5 +1,4 @@
-//===- ArkIndexingOps.cpp - Embeddings, gathers, windows, updates
-//----------===//
+//===- ArkIndexingOps.cpp - Embeddings, gathers, windows, updates ---------===//
 //
 // Checks carry the constraint labels of ArkAnchorOps.td.
 //
