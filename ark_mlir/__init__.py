@@ -90,9 +90,9 @@ _FRONTEND = (
     # composed of others
     "clamp", "einsum", "floor", "one_hot", "pad", "sign", "stack",
     # reduce, normalise, linear, attention, position, index, windows
-    "argmax", "attention", "embedding", "gather", "grouped_matmul", "im2col", "indexed_matmul",
-    "layernorm", "matmul", "max_pool", "mean", "reduce_max", "reduce_mean", "reduce_min",
-    "reduce_sum", "rmsnorm", "rope", "scatter_add", "softmax", "top_k", "update",
+    "argmax", "attention", "conv1d", "conv2d", "embedding", "gather", "grouped_matmul", "im2col",
+    "indexed_matmul", "layernorm", "matmul", "max_pool", "mean", "reduce_max", "reduce_mean",
+    "reduce_min", "reduce_sum", "rmsnorm", "rope", "scatter_add", "softmax", "top_k", "update",
     # train
     "checkpoint", "cross_entropy", "dropout", "gradients", "trainable",
     # sample

@@ -3,9 +3,10 @@
     python benchmarks/architectures.py [--only NAME]... [--target T] [--device D] [--output F]
     python benchmarks/architectures.py --page docs/support.md
 
-The weights are random and the sizes small; the ops and the structure are those of the real models.
-The models of transformers come from their configurations, the others from
-benchmarks/architecture_nets.py. The table has, for each architecture:
+The weights are random; the ops and the structure are those of the real models. ResNet-18 has its
+real sizes, and the others have small ones. The models of transformers come from their
+configurations, the others from benchmarks/architecture_nets.py. The table has, for each
+architecture:
 
 parts   the programs of ark into which the graph was divided; one is best
 ark     ATen ops in these programs
@@ -207,6 +208,15 @@ CASES: Mapping[str, tuple[Callable[[], Any], Callable[[], dict[str, Any]]]] = {
     "CLIP text": (
         _transformers("CLIPText:Model", **_DECODER, bos_token_id=1, eos_token_id=2),
         _ids(1, 16),
+    ),
+    "ResNet-18": (
+        _transformers(
+            "ResNet:ForImageClassification",
+            layer_type="basic",
+            hidden_sizes=[64, 128, 256, 512],
+            depths=[2, 2, 2, 2],
+        ),
+        _pixels(224),
     ),
     "ViT": (_transformers("ViT", **_VISION), _pixels()),
     "DINOv2": (

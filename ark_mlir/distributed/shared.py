@@ -24,7 +24,7 @@ class SharedMemory(HostMemory):
     """Consecutive bytes of a segment, as memory of the cpu driver."""
 
     def __init__(self, part: NDArray[np.uint8]) -> None:
-        self.bytes = part
+        self._hold(part)
 
 
 def create_segment(manifest: Manifest) -> int:

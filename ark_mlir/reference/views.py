@@ -48,6 +48,19 @@ def slice_(op: Any, machine: Machine) -> Value:
     return machine.read(op.source).view(lambda a: a[index])
 
 
+@handles("windows")
+def windows(op: Any, machine: Machine) -> Value:
+    """Returns the sliding windows over the last dimensions, their elements before the windows."""
+    shape, spatial = result_type(op)[0], len(op.sizes)
+    elements, counts = shape[-2 * spatial : -spatial], shape[-spatial:]
+    positions = np.indices((*elements, *counts), sparse=True)
+    index = tuple(
+        positions[axis] * int(dilation) + positions[axis + spatial] * int(stride)
+        for axis, (stride, dilation) in enumerate(zip(op.strides, op.dilations, strict=True))
+    )
+    return machine.read(op.operand).view(lambda a: a[(..., *index)])
+
+
 @handles("broadcast_to")
 def broadcast_to(op: Any, machine: Machine) -> Value:
     """Broadcasts as numpy does."""

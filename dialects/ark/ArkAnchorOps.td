@@ -395,6 +395,35 @@ def Ark_SegmentSumOp : Ark_AnchorOp<"segment_sum"> {
   }];
 }
 
+def Ark_WindowsOp : Ark_AnchorOp<"windows"> {
+  let summary = "Sliding windows over the last dimensions of a tensor";
+  let description = [{
+    `sizes`, `strides` and `dilations` have an entry for each of the last dimensions, which the windows
+    slide over. The result has the other dimensions, then the elements of a window, then the windows:
+    its element `[..., k0, k1, o0, o1]` is element `[..., o0 * stride0 + k0 * dilation0,
+    o1 * stride1 + k1 * dilation1]` of the operand. With unit strides and dilations the windows are
+    those of numpy's `sliding_window_view`, whose last dimensions are the elements.
+
+    - (windows_c1) there are equally many sizes, strides and dilations, at least one and not more than the
+      rank of the operand, and all are positive.
+    - (windows_c2) a window fits into every dimension that it slides over.
+
+    ```mlir
+    %1 = ark.windows %0 sizes = [3, 3] strides = [2, 2] dilations = [1, 1]
+      : (tensor<1x8x15x15xf32>) -> tensor<1x8x3x3x7x7xf32>
+    ```
+  }];
+  let arguments = (ins Ark_Tensor:$operand, DenseI64ArrayAttr:$sizes, DenseI64ArrayAttr:$strides,
+                       DenseI64ArrayAttr:$dilations);
+  let assemblyFormat = [{
+    $operand `sizes` `=` $sizes `strides` `=` $strides `dilations` `=` $dilations attr-dict
+    `:` functional-type(operands, results)
+  }];
+  let extraClassDeclaration = [{
+    bool copiesElements() { return true; }
+  }];
+}
+
 def Ark_UpdateOp : Ark_Op<"update", [InferTypeOpAdaptor, AnchorOpInterface,
                                      MemoryEffects<[MemWrite]>]> {
   let summary = "Writes a slice of a state in place and returns the updated tensor";

@@ -1,10 +1,11 @@
-//===- ArkIndexingOps.cpp - Embeddings, gathers, updates of states --------===//
+//===- ArkIndexingOps.cpp - Embeddings, gathers, windows, updates ---------===//
 //
 // Checks carry the constraint labels of ArkAnchorOps.td.
 //
 //===----------------------------------------------------------------------===//
 
 #include "dialects/ark/ArkInference.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::ark;
@@ -84,6 +85,38 @@ LogicalResult SegmentSumOp::inferReturnTypes(MLIRContext *context, Loc loc,
   if (isa<FloatType>(element) && element.getIntOrFloatBitWidth() < 32)
     element = Float32Type::get(context);
   return infer(types, shape, element);
+}
+
+LogicalResult WindowsOp::inferReturnTypes(MLIRContext *, Loc loc,
+                                          Adaptor adaptor, Types &types) {
+  RankedTensorType type = tensorType(adaptor.getOperand());
+  ArrayRef<int64_t> sizes = adaptor.getSizes(), strides = adaptor.getStrides(),
+                    dilations = adaptor.getDilations();
+  int64_t rank = type.getRank(), spatial = sizes.size();
+  // windows_c1
+  if (spatial < 1 || spatial > rank || strides.size() != sizes.size() ||
+      dilations.size() != sizes.size())
+    return emitOptionalError(loc, "has ", spatial, " sizes, ", strides.size(),
+                             " strides and ", dilations.size(),
+                             " dilations for rank ", rank, " (windows_c1)");
+  auto isPositive = [](int64_t value) { return value > 0; };
+  if (!llvm::all_of(sizes, isPositive) || !llvm::all_of(strides, isPositive) ||
+      !llvm::all_of(dilations, isPositive))
+    return emitOptionalError(
+        loc, "sizes, strides and dilations must be positive (windows_c1)");
+  SmallVector<int64_t> shape(type.getShape().drop_back(spatial));
+  llvm::append_range(shape, sizes);
+  for (auto [extent, size, stride, dilation] : llvm::zip(
+           type.getShape().take_back(spatial), sizes, strides, dilations)) {
+    // windows_c2
+    int64_t span;
+    if (llvm::MulOverflow(size - 1, dilation, span) || span >= extent)
+      return emitOptionalError(
+          loc, "a window of ", size, " elements with dilation ", dilation,
+          " does not fit into extent ", extent, " (windows_c2)");
+    shape.push_back((extent - span - 1) / stride + 1);
+  }
+  return infer(types, shape, type.getElementType());
 }
 
 /// update_c2

@@ -40,7 +40,7 @@ Seen = dict[str, set[DType]]
 
 FAMILIES = (
     "creation", "views", "elementwise", "conditions", "composed", "reductions", "linear",
-    "indexing", "scatter", "windows", "sampling", "losses",
+    "indexing", "scatter", "convolution", "windows", "sampling", "losses",
 )  # fmt: skip
 # Sizes of the small models.
 ENCODER_SIZES = {"length": 8}

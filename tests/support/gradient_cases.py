@@ -182,6 +182,20 @@ def torch_losses(torch: Any, x: Any) -> list[Any]:
     ]  # fmt: skip
 
 
+def convolutions(x: ark.Tensor, f: ark.Tensor, b: ark.Tensor, g: ark.Tensor) -> list[ark.Tensor]:
+    return [
+        ark.conv2d(x, f, b, (2, 1), [1, 0], (1, 2)),
+        ark.conv2d(x, g, stride=2, padding=1, groups=4),
+        ark.conv1d(x[:, :, 0], f[..., 0], b, stride=2, padding=1),
+    ]
+
+
+def torch_convolutions(torch: Any, x: Any, f: Any, b: Any, g: Any) -> list[Any]:
+    conv = torch.nn.functional.conv2d
+    rows = torch.nn.functional.conv1d(x[:, :, 0], f[..., 0], b, 2, 1)
+    return [conv(x, f, b, (2, 1), (1, 0), (1, 2)), conv(x, g, None, 2, 1, 1, 4), rows]
+
+
 def windows(x: ark.Tensor) -> list[ark.Tensor]:
     return [
         ark.im2col(x, 3, 2, 2, 1, 1, 1, 2, 1),
@@ -339,6 +353,9 @@ CASES: dict[str, Case] = {
     ),
     "selections": Case(selections, (X, (5, 2, 3)), torch_selections),
     "cross_entropy": Case(losses, (X,), torch_losses),
+    "convolutions": Case(
+        convolutions, ((2, 4, 7, 5), (6, 4, 3, 2), (6,), (8, 1, 3, 3)), torch_convolutions
+    ),
     "windows": Case(windows, ((2, 3, 7, 5),), torch_windows),
     "dropout": Case(
         lambda x: [ark.dropout(x, p, seed=2, counter=5) for p in (0.0, 0.4, 1.0)], (X,)

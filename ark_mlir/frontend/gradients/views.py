@@ -1,11 +1,12 @@
-"""Rules of views and ``concat``."""
+"""Rules of views, ``windows`` and ``concat``."""
 
 from __future__ import annotations
 
+import builtins
 import itertools
 from typing import Any
 
-from ..ops import concat, reshape, slice, transpose, zeros
+from ..ops import add, concat, reshape, slice, transpose, zeros
 from ..program import shape_of
 from ..tensor import Tensor
 from .table import Step, derivative
@@ -72,6 +73,34 @@ def _surrounded(g: Tensor, axis: int, before: int, after: int) -> Tensor:
 
     parts = [*filler(before), g, *filler(after)]
     return concat(parts, axis) if len(parts) > 1 else g
+
+
+@derivative("windows")
+def windows(op: Any, step: Step) -> None:
+    """Adds each element's cotangents at the positions that the windows read."""
+    shape = shape_of(op.operand)
+    lead = len(shape) - len(op.sizes)
+    axes = [
+        (lead + axis, int(size), int(stride), int(dilation))
+        for axis, (size, stride, dilation) in enumerate(
+            zip(op.sizes, op.strides, op.dilations, strict=True)
+        )
+    ]
+
+    def added() -> Tensor:
+        g = step.g
+        total: Tensor | None = None
+        for element in itertools.product(*(range(size) for _, size, _, _ in axes)):
+            part = g[(*(builtins.slice(None),) * lead, *element)]
+            for position, (axis, _, stride, dilation) in zip(element, axes, strict=True):
+                begin, length = position * dilation, stride * (part.shape[axis] - 1) + 1
+                part = _spread(part, axis, stride, length)
+                part = _surrounded(part, axis, begin, shape[axis] - begin - length)
+            total = part if total is None else add(total, part)
+        assert total is not None
+        return total
+
+    step.give(op.operand, added)
 
 
 @derivative("concat")

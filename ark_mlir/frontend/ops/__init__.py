@@ -6,6 +6,7 @@ from . import (
     collectives,
     composed,
     conditions,
+    convolution,
     creation,
     elementwise,
     experts,
@@ -22,6 +23,7 @@ from . import (
 from .collectives import *
 from .composed import *
 from .conditions import *
+from .convolution import *
 from .creation import *
 from .elementwise import *
 from .experts import *
@@ -40,6 +42,7 @@ __all__: list[str] = []
 __all__ += collectives.__all__
 __all__ += composed.__all__
 __all__ += conditions.__all__
+__all__ += convolution.__all__
 __all__ += creation.__all__
 __all__ += elementwise.__all__
 __all__ += experts.__all__

@@ -2,19 +2,51 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
-from ...dtypes import bool_, int32
+from ...dialects import ark as dialect
+from ...dtypes import int32
 from ..operands import as_tensor, constant_tensor
 from ..shapes import as_int, invalid
 from ..tensor import Tensor
-from .conditions import logical_and, where
+from .common import emit
+from .creation import zeros
 from .indexing import gather
 from .reductions import reduce_max
-from .views import reshape, transpose
+from .views import concat, reshape
 
 __all__ = ["im2col", "max_pool"]
+
+
+def windows(
+    x: Tensor,
+    sizes: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    name: str | None = None,
+) -> Tensor:
+    """Returns the sliding windows over the last dimensions of `x`.
+
+    Args:
+        x: ``[..., *extents]``, of any dtype.
+        sizes, strides, dilations: for each of the last dimensions, the number of elements of a
+            window, the distance between windows, and the distance between elements of a window.
+
+    The result is ``[..., *sizes, *counts]``. The numbers must be positive, and a window must fit
+    into each extent; the callers check this.
+    """
+    return emit(
+        "windows",
+        dialect.WindowsOp,
+        name,
+        operand=x,
+        sizes=list(sizes),
+        strides=list(strides),
+        dilations=list(dilations),
+    )
 
 
 def im2col(
@@ -56,26 +88,20 @@ def im2col(
     images = as_tensor(x, "im2col")
     if images.ndim not in (2, 3, 4):
         raise invalid(f"x must have a rank from 2 to 4, not shape {list(images.shape)}", op)
-    rows = _window_indices(
-        images.shape[-2], kernel_height, stride_height, pad_height, dilation_height, "height"
+    settings = (
+        ("height", images.shape[-2], kernel_height, stride_height, pad_height, dilation_height),
+        ("width", images.shape[-1], kernel_width, stride_width, pad_width, dilation_width),
     )
-    columns = _window_indices(
-        images.shape[-1], kernel_width, stride_width, pad_width, dilation_width, "width"
-    )
+    axes = [_axis(*setting) for setting in settings]
     lead = images.ndim - 2
-    # From [..., kh, oh, kw, ow] to [..., kh, kw, oh, ow].
-    windows = _gathered(_gathered(images, rows, lead), columns, lead + 2)
-    order = (lead, lead + 2, lead + 1, lead + 3)
-    windows = transpose(windows, (*range(lead), *order))
-    if pad_height or pad_width:
-        inside = logical_and(
-            _inside(rows, images.shape[-2], (rows.shape[0], 1, rows.shape[1], 1)),
-            _inside(columns, images.shape[-1], (columns.shape[0], 1, columns.shape[1])),
-        )
-        windows = where(inside, windows, 0)
+    for axis, (_, _, _, margin) in enumerate(axes, lead):
+        images = _surrounded(images, axis, margin)
+    sizes, strides, dilations, _ = zip(*axes, strict=True)
+    found = windows(images, sizes, strides, dilations)
     channels = images.shape[-3] if lead else 1
-    depth = channels * rows.shape[0] * columns.shape[0]
-    return reshape(windows, (*images.shape[:-3], depth, rows.shape[1] * columns.shape[1]), name)
+    depth = channels * sizes[0] * sizes[1]
+    shape = (*images.shape[:-3], depth, found.shape[-2] * found.shape[-1])
+    return reshape(found, shape, name)
 
 
 def max_pool(
@@ -118,11 +144,10 @@ def _positive(value: object, label: str, op: str) -> int:
     return number
 
 
-def _window_indices(
-    extent: int, kernel: int, stride: int, pad: int, dilation: int, axis: str
-) -> NDArray[np.int64]:
-    """Returns the indices of the elements of all windows along one dimension, as an array of shape
-    ``[kernel, windows]``. An index is negative or beyond `extent` in the padding."""
+def _axis(
+    axis: str, extent: int, kernel: int, stride: int, pad: int, dilation: int
+) -> tuple[int, int, int, int]:
+    """Returns the checked size, stride, dilation and padding of windows along one dimension."""
     op = "ark.im2col"
     size = _positive(kernel, f"kernel_{axis}", op)
     step = _positive(stride, f"stride_{axis}", op)
@@ -130,26 +155,30 @@ def _window_indices(
     margin = as_int(pad, f"pad_{axis}", op)
     if margin < 0:
         raise invalid(f"pad_{axis} must not be negative, but is {margin}", op)
-    last = extent + 2 * margin - apart * (size - 1) - 1
-    if extent < 1 or last < 0:
+    span = apart * (size - 1) + 1
+    if extent < 1 or extent + 2 * margin < span:
         raise invalid(
-            f"a window of {axis} {apart * (size - 1) + 1} does not fit into an image of {axis} "
+            f"a window of {axis} {span} does not fit into an image of {axis} "
             f"{extent} with {margin} zeros on each side",
             op,
         )
-    starts = np.arange(0, last + 1, step) - margin
-    return apart * np.arange(size)[:, None] + starts
+    return size, step, apart, margin
+
+
+def _surrounded(images: Tensor, axis: int, margin: int) -> Tensor:
+    """Returns images with `margin` zeros on both sides along an axis."""
+    if margin == 0:
+        return images
+    shape = (*images.shape[:axis], margin, *images.shape[axis + 1 :])
+    zero = zeros(shape, images.dtype)
+    return concat([zero, images, zero], axis)
 
 
 def _gathered(images: Tensor, indices: NDArray[np.int64], axis: int) -> Tensor:
-    """Gathers the elements at `indices` of dimension `axis`; an index in the padding gets the
-    element at the nearest edge."""
+    """Gathers the elements at `indices` of dimension `axis`; an index beyond the end gets the last
+    element."""
     nearest = indices.clip(0, images.shape[axis] - 1).astype(np.int32)
     return gather(images, constant_tensor(nearest, int32), axis)
-
-
-def _inside(indices: NDArray[np.int64], extent: int, shape: tuple[int, ...]) -> Tensor:
-    return reshape(constant_tensor((indices >= 0) & (indices < extent), bool_), shape)
 
 
 def _largest(images: Tensor, axis: int, size: int, step: int, name: str | None) -> Tensor:

@@ -8,7 +8,6 @@ images and elements of the filters, which one task computes without a copy.
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 from collections.abc import Sequence
@@ -17,15 +16,14 @@ from typing import Any
 
 from ... import frontend as ark
 from ...frontend.derivatives import GroupStep, attach
+from ...frontend.ops.convolution import MAX_SHIFTS, convolved, depthwise, product
 from .adjoints import pulled
 from .table import Out, Unavailable, aten
-from .values import Operand, shaped, tensor, wide
+from .values import Operand, shaped, tensor
 from .windows import Windows, as_many, elements, fitted, images_of, padded, spaced
 
 Many = int | Sequence[int] | None
 
-# A depthwise convolution has a product for each element of a window; more make a long program.
-_MAX_SHIFTS = 64
 # A transposed convolution has a product for each phase, which is a remainder of the strides.
 _MAX_PHASES = 16
 
@@ -163,7 +161,8 @@ def _plain(
     """Returns the convolution of ``[N, C, ...]`` with filters ``[F, C / groups, ...]``."""
     for axis, (each, count, pad) in enumerate(zip(windows, shape, pads, strict=True), 2):
         images = fitted(images, axis, each, count, pad, 0)
-    return _combined(filters, elements(images, 2, windows, shape), shape, groups)
+    strides = [each.stride for each in windows]
+    return convolved(images, filters, strides, [each.dilation for each in windows], groups)
 
 
 def _combined(
@@ -176,24 +175,9 @@ def _combined(
         parts: the elements of all windows, each ``[N, C, ...]``, in the order of the filters'.
         shape: the extents of the result.
     """
-    if parts[0].shape[1] == groups > 1 and len(parts) <= _MAX_SHIFTS:
-        return _depthwise(filters, parts)
-    return _product(filters, _columns(parts, groups), shape, groups)
-
-
-def _depthwise(filters: ark.Tensor, parts: Sequence[ark.Tensor]) -> ark.Tensor:
-    """Returns the convolution of filters ``[F, 1, ...]``, of which each reads one channel."""
-    batch, channels, *shape = parts[0].shape
-    features = filters.shape[0] // channels
-    # Without another dimension for one feature, ops after the sum are in the same task.
-    each, one = ((features,), (1,)) if features > 1 else ((), ())
-    rows = wide(ark.reshape(filters, (1, channels, *each, *(1,) * len(shape), len(parts))))
-    products = [
-        wide(shaped(part, (batch, channels, *one, *shape))) * rows[..., number]
-        for number, part in enumerate(parts)
-    ]
-    result = functools.reduce(ark.add, products)
-    return tensor(shaped(result, (batch, channels * features, *shape)), parts[0].dtype)
+    if parts[0].shape[1] == groups > 1 and len(parts) <= MAX_SHIFTS:
+        return depthwise(filters, parts)
+    return product(filters, _columns(parts, groups), shape, groups)
 
 
 def _columns(elements: Sequence[ark.Tensor], groups: int) -> ark.Tensor:
@@ -206,21 +190,6 @@ def _columns(elements: Sequence[ark.Tensor], groups: int) -> ark.Tensor:
     flat = [ark.reshape(each, (batch, channels, 1, count)) for each in elements]
     stacked = flat[0] if len(flat) == 1 else ark.concat(flat, 2)
     return ark.reshape(stacked, (batch, groups, channels // groups * len(elements), count))
-
-
-def _product(
-    filters: ark.Tensor, columns: ark.Tensor, shape: Sequence[int], groups: int
-) -> ark.Tensor:
-    """Returns the product of filters ``[F, ...]`` and columns, as ``[N, F, ...]``."""
-    batch, _, depth, count = columns.shape
-    features = filters.shape[0]
-    rows = ark.reshape(filters, (groups, features // groups, depth))
-    if groups == 1:
-        rows, columns = (
-            ark.reshape(rows, (features, depth)),
-            ark.reshape(columns, (batch, depth, count)),
-        )
-    return ark.reshape(ark.matmul(rows, columns), (batch, features, *shape))
 
 
 def _transposed(

@@ -34,12 +34,17 @@ class HostMemory:
         except (MemoryError, ValueError):
             raise DeviceError(f"no memory for {nbytes} bytes") from None
         start = -block.ctypes.data % alignment
-        self.bytes: NDArray[np.uint8] = block[start : start + nbytes]
+        self._hold(block[start : start + nbytes])
+
+    def _hold(self, part: NDArray[np.uint8]) -> None:
+        self.bytes = part
+        # numpy takes a microsecond for an address, which every launch needs.
+        self._address: int = part.ctypes.data
 
     @property
     def address(self) -> int:
         """The address of the first byte."""
-        return self.bytes.ctypes.data
+        return self._address
 
     @property
     def nbytes(self) -> int:
@@ -83,6 +88,12 @@ class Kernel:
         self.report = np.ndarray((abi.REPORT_WORDS,), np.uint64, words)
         self.status = np.ndarray((abi.STATUS_WORDS,), np.int64, words, 64)
         self.tables = {name: _aligned(bundle.sections[name]) for name in _TABLES}
+        self.addresses: dict[str, int] = {
+            "semaphores": self.lines.address,
+            "report": self.report.ctypes.data,
+            "status": self.status.ctypes.data,
+            **{name: table.ctypes.data for name, table in self.tables.items()},
+        }
 
     def clear(self) -> None:
         """Resets semaphores and rank packets after a failed run, so that later runs do not read the
@@ -138,11 +149,8 @@ class Run:
         self.kernel = kernel
         self.doorbell = doorbell
         self.context = ArkContext(
-            semaphores=kernel.lines.address,
-            report=kernel.report.ctypes.data,
-            status=kernel.status.ctypes.data,
             doorbell=None if doorbell is None else doorbell.address,
-            **{name: table.ctypes.data for name, table in kernel.tables.items()},
+            **kernel.addresses,
         )
         self._pointer = ctypes.addressof(self.context)
 

@@ -1,4 +1,4 @@
-//===- DecomposeIndexing.cpp - Decompose gather, update and concat --------===//
+//===- DecomposeIndexing.cpp - Decompose gather, windows, update, concat --===//
 
 #include "passes/tiling/decompose/Decompose.h"
 
@@ -96,6 +96,43 @@ struct DecomposeGather : OpConversionPattern<GatherOp> {
 };
 
 //===----------------------------------------------------------------------===//
+// Windows
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Decomposes windows into a copy whose subscript of the operand is the sum of
+/// a window's position and an element's position in the window.
+struct DecomposeWindows : OpConversionPattern<WindowsOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(WindowsOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    // Nothing is computed, so no type is converted.
+    auto type = cast<RankedTensorType>(op.getType());
+    int64_t spatial = op.getSizes().size();
+    int64_t lead = type.getRank() - 2 * spatial;
+    SmallVector<AffineExpr> exprs;
+    for (int64_t dim = 0; dim < lead; ++dim)
+      exprs.push_back(rewriter.getAffineDimExpr(dim));
+    for (auto [dim, stride, dilation] :
+         llvm::enumerate(op.getStrides(), op.getDilations()))
+      exprs.push_back(rewriter.getAffineDimExpr(lead + spatial + dim) * stride +
+                      rewriter.getAffineDimExpr(lead + dim) * dilation);
+    AffineMap map =
+        AffineMap::get(type.getRank(), 0, exprs, rewriter.getContext());
+    Value init = createEmpty(rewriter, op.getLoc(), type.getShape(),
+                             type.getElementType());
+    rewriter.replaceOp(
+        op, createElementwise(
+                rewriter, op.getLoc(), op.getOperand(), {map}, init,
+                [](OpBuilder &, Location, ValueRange v) { return v[0]; }));
+    return success();
+  }
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
 // Update and concat
 //===----------------------------------------------------------------------===//
 
@@ -179,5 +216,6 @@ struct DecomposeConcat : OpConversionPattern<ConcatOp> {
 void ark::populateDecomposeIndexing(const TypeConverter &converter,
                                     RewritePatternSet &patterns) {
   patterns.add<DecomposeConcat, DecomposeEmbedding, DecomposeGather,
-               DecomposeUpdate>(converter, patterns.getContext());
+               DecomposeUpdate, DecomposeWindows>(converter,
+                                                  patterns.getContext());
 }

@@ -137,3 +137,21 @@ ark.program @concatInsertsItsOperands(
   }
   ark.return %0 : tensor<4x18xbf16>
 }
+
+// A copy: bf16 stays bf16. The windows begin at every second element.
+// CHECK-LABEL: ark.program @windowsReadSumsOfTwoPositions
+ark.program @windowsReadSumsOfTwoPositions(
+    %x: tensor<4x9x7xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<4x3x2x4x6xbf16> {ark.name = "y"}) {
+  // CHECK: ark.group "g" (%[[X:.+]] = %{{.+}})
+  // CHECK: linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3, d4) -> (d0, d3 * 2 + d1, d2 + d4)>, affine_map<(d0, d1, d2, d3, d4) -> (d0, d1, d2, d3, d4)>]
+  // CHECK-SAME: ins(%[[X]] : tensor<4x9x7xbf16>)
+  // CHECK-NEXT: ^bb0(%[[E:.+]]: bf16, %{{.+}}: bf16):
+  // CHECK-NEXT: linalg.yield %[[E]] : bf16
+  %0 = ark.group "g" (%a = %x) : (tensor<4x9x7xbf16>) -> tensor<4x3x2x4x6xbf16> {
+    %r = ark.windows %a sizes = [3, 2] strides = [2, 1] dilations = [1, 1]
+      : (tensor<4x9x7xbf16>) -> tensor<4x3x2x4x6xbf16>
+    ark.yield %r : tensor<4x3x2x4x6xbf16>
+  }
+  ark.return %0 : tensor<4x3x2x4x6xbf16>
+}

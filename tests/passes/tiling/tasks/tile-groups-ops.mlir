@@ -337,3 +337,39 @@ ark.program @productSummedOverOneOperand(
   }
   ark.return %0 : tensor<3xf32>
 }
+
+// Two rows of windows, which begin at every second row, read five rows.
+// CHECK-LABEL: ark.program @windowsDeclareTheRowsThatTheyRead
+ark.program @windowsDeclareTheRowsThatTheyRead(
+    %x: tensor<4x17x9xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<4x3x3x8x4xf32> {ark.name = "y"}) {
+  // CHECK: ark.task "windows" grid [2, 4]
+  // CHECK-SAME: ins(%{{.+}}[#ark.region<(d0, d1) -> (d0 * 2, d1 * 4, 0), [2, 5, 9]>] : tensor<4x17x9xf32>)
+  // CHECK-SAME: outs(%{{.+}}[#ark.region<(d0, d1) -> (d0 * 2, 0, 0, d1 * 2, 0), [2, 3, 3, 2, 4]>] : tensor<4x3x3x8x4xf32>)
+  // CHECK: linalg.generic {{.*}} outs(%{{.+}} : tensor<2x3x3x2x4xf32>)
+  // CHECK: ark.yield
+  %0 = ark.group "windows" (%a = %x) attributes {tile = array<i64: 2, 3, 3, 2, 4>}
+      : (tensor<4x17x9xf32>) -> tensor<4x3x3x8x4xf32> {
+    %1 = ark.windows %a sizes = [3, 3] strides = [2, 2] dilations = [1, 1]
+      : (tensor<4x17x9xf32>) -> tensor<4x3x3x8x4xf32>
+    ark.yield %1 : tensor<4x3x3x8x4xf32>
+  }
+  ark.return %0 : tensor<4x3x3x8x4xf32>
+}
+
+// The last tile has fewer rows, so that no region has the size of every tile: all rows are declared.
+// CHECK-LABEL: ark.program @clippedWindowsDeclareAllRows
+ark.program @clippedWindowsDeclareAllRows(
+    %x: tensor<4x17x9xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<4x3x3x8x4xf32> {ark.name = "y"}) {
+  // CHECK: ark.task "windows" grid [2, 3]
+  // CHECK-SAME: ins(%{{.+}}[#ark.region<(d0, d1) -> (d0 * 2, 0, 0), [2, 17, 9]>] : tensor<4x17x9xf32>)
+  // CHECK: ark.yield
+  %0 = ark.group "windows" (%a = %x) attributes {tile = array<i64: 2, 3, 3, 3, 4>}
+      : (tensor<4x17x9xf32>) -> tensor<4x3x3x8x4xf32> {
+    %1 = ark.windows %a sizes = [3, 3] strides = [2, 2] dilations = [1, 1]
+      : (tensor<4x17x9xf32>) -> tensor<4x3x3x8x4xf32>
+    ark.yield %1 : tensor<4x3x3x8x4xf32>
+  }
+  ark.return %0 : tensor<4x3x3x8x4xf32>
+}

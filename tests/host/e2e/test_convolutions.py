@@ -1,0 +1,135 @@
+"""Convolutions equal those of explicit sums, for shapes at which an index is most likely wrong.
+
+The compiled programs are proven to have no race, and their results are within the bounds of the
+interpreter, whose own results equal the sums.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
+
+import ark_mlir as ark
+from ark_mlir.dtypes import DType
+from ark_mlir.testing.bounds import assert_within
+
+Array = np.ndarray[Any, Any]
+
+# x, filters, stride, padding, dilation, groups
+CASES: dict[str, tuple[Any, ...]] = {
+    "three channels": ((1, 3, 11, 9), (5, 3, 3, 3), 1, 1, 1, 1),
+    "batch of three": ((3, 3, 8, 7), (4, 3, 3, 3), 2, 1, 1, 1),
+    "no batch": ((3, 8, 7), (4, 3, 2, 3), (1, 2), (0, 1), 1, 1),
+    "one by one": ((2, 6, 5, 4), (7, 6, 1, 1), 1, 0, 1, 1),
+    "one by one, every second": ((1, 6, 7, 5), (4, 6, 1, 1), 2, 0, 1, 1),
+    "dilated": ((1, 4, 11, 12), (6, 4, 3, 2), 1, (2, 1), (2, 3), 1),
+    "groups": ((2, 6, 7, 6), (4, 3, 3, 3), 1, 1, 1, 2),
+    "depthwise": ((1, 5, 9, 8), (10, 1, 3, 3), 2, 1, 1, 5),
+    "uneven padding": ((1, 3, 6, 5), (4, 3, 3, 2), 1, [(2, 0), (0, 3)], 1, 1),
+    "larger than the image": ((1, 3, 4, 3), (2, 3, 7, 5), 1, [(2, 1), 1], 1, 1),
+    "patches": ((1, 3, 16, 16), (12, 3, 8, 8), 8, 0, 1, 1),
+    "rows that remain": ((1, 2, 10, 9), (3, 2, 3, 3), 4, 0, 1, 1),
+    "sequence": ((2, 8, 21), (6, 8, 3), 2, 1, 1, 1),
+    "causal sequence": ((1, 4, 9), (4, 1, 4), 1, [(3, 0)], 1, 4),
+    "many tiles": ((1, 16, 30, 30), (24, 16, 3, 3), 1, 1, 1, 1),
+}
+
+
+def program(case: tuple[Any, ...], dtype: DType = ark.fp32) -> ark.Program:
+    shape, filters, stride, padding, dilation, groups = case
+    conv = ark.conv2d if len(filters) == 4 else ark.conv1d
+    with ark.Program("convolution") as built:
+        x = ark.input("x", shape, dtype)
+        f, b = ark.parameter("f", filters, dtype), ark.parameter("b", filters[:1], dtype)
+        ark.output("y", ark.relu(conv(x, f, b, stride, padding, dilation, groups)))
+    return built
+
+
+def draw(case: tuple[Any, ...]) -> dict[str, Array]:
+    random = np.random.default_rng(3)
+    shapes = {"x": case[0], "f": case[1], "b": case[1][:1]}
+    return {name: random.standard_normal(s).astype(np.float32) for name, s in shapes.items()}
+
+
+def expected(case: tuple[Any, ...], arrays: dict[str, Array]) -> Array:
+    """Returns the convolution in float64, one element of the result after the other."""
+    _, filters, stride, padding, dilation, groups = case
+    rank = len(filters) - 2
+    x, f, b = (arrays[name].astype(np.float64) for name in "xfb")
+    images = x if x.ndim == rank + 2 else x[None]
+    each = list(padding) if isinstance(padding, (list, tuple)) else [padding] * rank
+    pads = [(p, p) if isinstance(p, int) else p for p in each]
+    strides = stride if isinstance(stride, tuple) else (stride,) * rank
+    apart = dilation if isinstance(dilation, tuple) else (dilation,) * rank
+    images = np.pad(images, [(0, 0), (0, 0), *pads])
+    counts = [
+        (n - d * (k - 1) - 1) // s + 1
+        for n, k, s, d in zip(images.shape[2:], filters[2:], strides, apart, strict=True)
+    ]
+    result = np.zeros((len(images), filters[0], *counts))
+    for position in np.ndindex(*counts):
+        window = tuple(
+            slice(o * s, o * s + d * (k - 1) + 1, d)
+            for o, k, s, d in zip(position, filters[2:], strides, apart, strict=True)
+        )
+        part = images[(slice(None), slice(None), *window)]
+        for number in range(filters[0]):
+            first = number // (filters[0] // groups) * filters[1]
+            channels = part[:, first : first + filters[1]]
+            sums = (channels * f[number]).reshape(len(images), -1).sum(axis=1)
+            result[(slice(None), number, *position)] = np.maximum(sums + b[number], 0)
+    return result if x.ndim == rank + 2 else result[0]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_convolution(name: str) -> None:
+    case = CASES[name]
+    built, arrays = program(case), draw(case)
+    reference = ark.reference.evaluate(built, arrays, bound=True)
+    np.testing.assert_allclose(reference.outputs["y"], expected(case, arrays), rtol=1e-5, atol=1e-5)
+    with ark.compile(built, "cpu:2") as executable:
+        executable.bind({"f": arrays["f"], "b": arrays["b"]})
+        got = executable.run(x=arrays["x"])["y"]
+    assert_within(got, reference.outputs["y"], reference.bounds["y"], name)
+
+
+@pytest.mark.parametrize("target", ["cuda:sm_90a", "cuda:sm_80", "hip:gfx942"])
+@pytest.mark.parametrize("name", ["batch of three", "groups", "depthwise", "causal sequence"])
+def test_compiles_for_gpus(name: str, target: str) -> None:
+    """The compiler proves the absence of races before it emits a kernel."""
+    assert ark.compile(program(CASES[name], ark.fp16), target).bundle.sections["kernel"]
+
+
+WRONG: dict[str, tuple[dict[str, Any], str]] = {
+    "rank": ({"x": (8, 8)}, "x must have rank 3 or 4, not 2"),
+    "channels": ({"x": (1, 4, 8, 8)}, "in 1 groups do not fit 4 channels"),
+    "groups": ({"groups": 2}, "in 2 groups do not fit 3 channels"),
+    "no group": ({"groups": 0}, "in 0 groups do not fit 3 channels"),
+    "stride": ({"stride": 0}, "stride must be 2 positive integers or one, not 0"),
+    "strides": ({"stride": (1, 1, 1)}, "stride must be 2 positive integers or one"),
+    "padding": ({"padding": -1}, "padding must be a number, or 2 numbers or pairs, none negative"),
+    "paddings": ({"padding": [(1, 2, 3), 1]}, "padding must be a number, or 2 numbers or pairs"),
+    "dilation": ({"dilation": 4}, "a window of extent 9 does not fit into dimension -2"),
+    "dtype": ({"filters": ark.fp16}, "x has dtype fp32 and filters have fp16"),
+    "bias": ({"bias": (5,)}, "bias must have shape [4] and dtype fp32, not [5] and fp32"),
+}
+
+
+def refused(filters: DType = ark.fp32, bias: Any = None, **settings: Any) -> None:
+    with ark.Program("wrong"):
+        x = ark.input("x", settings.pop("x", (1, 3, 8, 8)))
+        weights = ark.parameter("f", (4, 3, 3, 3), filters)
+        settings["bias"] = None if bias is None else ark.parameter("b", bias)
+        ark.conv2d(x, weights, **settings)
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_arguments(name: str) -> None:
+    settings, message = WRONG[name]
+    with pytest.raises(ark.InvalidUsageError) as caught:
+        refused(**settings)
+    assert message in str(caught.value)
