@@ -85,9 +85,7 @@ def _predict(measurement: Measurement, topology: Topology) -> float:
     """Returns the predicted time of a measurement, in µs."""
     if measurement.exchange == "gradients":
         return _simulate(measurement, topology, _gradients) / 1e3
-    short, long = (
-        _simulate(measurement, topology, _chain, length) for length in (_SHORT, _LONG)
-    )
+    short, long = (_simulate(measurement, topology, _chain, length) for length in (_SHORT, _LONG))
     return (long - short) / (_LONG - _SHORT) / 1e3
 
 

@@ -7,7 +7,6 @@
 #include "llvm/ADT/STLExtras.h"
 
 #include <map>
-#include <queue>
 
 using namespace mlir;
 using namespace mlir::ark;
@@ -265,7 +264,8 @@ public:
 private:
   std::optional<ItemRef> findMissing(ItemRef workItem);
   bool step(unsigned lane);
-  void pushReady(unsigned lane) { ready.push({now[lane], lane}); }
+  void pushReady(unsigned lane);
+  unsigned popReady();
   LogicalResult reportCycle(unsigned lane);
 
   const ExpandedSchedule &schedule;
@@ -280,10 +280,10 @@ private:
   LinkQueues links;
   /// For every item, the lanes that wait for it.
   std::vector<std::vector<SmallVector<unsigned, 1>>> waiting;
-  /// Lanes with the times at which they continue, the earliest first. The order
-  /// matters only for links.
+  /// Lanes that may continue, and when: a stack, or a heap whose top is the
+  /// earliest lane if the order of lanes matters for links.
   using Entry = std::pair<double, unsigned>;
-  std::priority_queue<Entry, std::vector<Entry>, std::greater<Entry>> ready;
+  SmallVector<Entry> ready;
 };
 } // namespace
 
@@ -320,18 +320,34 @@ bool DependenceSimulation::step(unsigned lane) {
   return true;
 }
 
+void DependenceSimulation::pushReady(unsigned lane) {
+  ready.push_back({now[lane], lane});
+  if (links.areQueues())
+    std::push_heap(ready.begin(), ready.end(), std::greater<Entry>());
+}
+
+unsigned DependenceSimulation::popReady() {
+  if (links.areQueues())
+    std::pop_heap(ready.begin(), ready.end(), std::greater<Entry>());
+  return ready.pop_back_val().second;
+}
+
 FailureOr<Timeline> DependenceSimulation::run() {
   for (unsigned lane = 0; lane < next.size(); ++lane)
     pushReady(lane);
   while (!ready.empty()) {
-    unsigned lane = ready.top().second;
-    ready.pop();
-    if (next[lane] == schedule.lanes[lane].items.size() || !step(lane))
-      continue;
-    for (unsigned waiter : waiting[lane][next[lane]])
-      pushReady(waiter);
-    ++next[lane];
-    pushReady(lane);
+    unsigned lane = popReady();
+    size_t count = schedule.lanes[lane].items.size();
+    while (next[lane] < count && step(lane)) {
+      for (unsigned waiter : waiting[lane][next[lane]])
+        pushReady(waiter);
+      ++next[lane];
+      // Another lane may use the links before the next item.
+      if (links.areQueues()) {
+        pushReady(lane);
+        break;
+      }
+    }
   }
   for (unsigned lane = 0; lane < next.size(); ++lane)
     if (next[lane] < schedule.lanes[lane].items.size())
