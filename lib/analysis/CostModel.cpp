@@ -17,10 +17,10 @@ using namespace mlir::ark;
 
 /// Maximum bandwidth that one SM can use, in multiples of its equal share.
 static constexpr double kMaxBandwidthShare = 2;
-/// The same for an SM beside SMs that compute, such as an SM that a scheduler
-/// keeps for exchanges between ranks: 89 GB/s on an H200. 8 SMs that add
-/// tensors of 32 MiB were measured to use 83 GB/s each, and 16 SMs to use 64
-/// GB/s each (benchmarks/results/2026-11-29-two-h200.md).
+/// Maximum bandwidth of an SM beside SMs that compute, in multiples of its
+/// equal share: 89 GB/s on an H200. A scheduler keeps such SMs for exchanges. 8
+/// SMs that add tensors of 32 MiB were measured to use 83 GB/s each, and 16 SMs
+/// to use 64 GB/s each (benchmarks/results/2026-11-29-two-h200.md).
 static constexpr double kMaxShareBesideOthers = 2.5;
 
 TargetAttr mlir::ark::findRankTarget(Operation *op) {

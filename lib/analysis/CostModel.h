@@ -106,7 +106,7 @@ private:
     void scale(double factor);
   };
 
-  /// What one vCTA of a task needs. If matrix units multiply tiles,
+  /// The work of one vCTA of a task. If matrix units multiply tiles,
   /// `productsNs` is the time of the products, and `bytes` only counts the
   /// bytes that DRAM delivers.
   struct Work {
