@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import isqrt
 from pathlib import Path
 
 from ..errors import InvalidUsageError
@@ -23,8 +24,8 @@ SUFFIX = ".json"
 OWNERS = ("source-gpu", "target-gpu", "source-host", "target-host", "pair", "rail", "world")
 # The relations of two GPUs, from the nearest to the farthest.
 RELATIONS = ("host", "rail", "world")
-# The exchanges of measurements.
-EXCHANGES = ("all_reduce",)
+# The exchanges of measurements: a chain of all-reduces, and gradients beside products.
+EXCHANGES = ("all_reduce", "gradients")
 _MAX_GPUS = 1 << 16
 _FOLDER = Path(__file__).parent / "topologies"
 
@@ -88,17 +89,20 @@ class Measurement:
         exchange: one of EXCHANGES.
         ranks: the number of ranks.
         nbytes: the bytes of the tensor of bf16 on each rank.
-        us: the time that each further exchange adds to a chain of exchanges, in µs.
+        us: the time in µs: what each further all-reduce adds to a chain, or the time of a program
+            with four square gradients, each a product, and their means over the ranks.
+        sms: the SMs of the exchange that the plan of the program states; 0 without a plan.
 
     Example:
         >>> Topology.read("h200").measured[0]
-        Measurement(exchange='all_reduce', ranks=2, nbytes=2048, us=1.0)
+        Measurement(exchange='all_reduce', ranks=2, nbytes=2048, us=1.0, sms=0)
     """
 
     exchange: str
     ranks: int
     nbytes: int
     us: float
+    sms: int = 0
 
 
 @dataclass(frozen=True)
@@ -250,15 +254,19 @@ def _parse(root: Node, name: str) -> Topology:
 
 
 def _measurement(node: Node, gpus: int) -> Measurement:
-    node.keys(frozenset({"exchange", "ranks", "bytes", "us"}))
+    node.keys(frozenset({"exchange", "ranks", "bytes", "us"}), frozenset({"sms"}))
+    exchange = node["exchange"].word(EXCHANGES)
     size = node["bytes"].integer(2)
     if size % 2:
         raise node["bytes"].error(f"{size} is odd, and an element of bf16 has two bytes")
+    if exchange == "gradients" and isqrt(size // 2) ** 2 != size // 2:
+        raise node["bytes"].error(f"{size} bytes of bf16 are no square matrix")
     return Measurement(
-        node["exchange"].word(EXCHANGES),
+        exchange,
         node["ranks"].integer(2, gpus),
         size,
         _positive(node["us"], "a time"),
+        node["sms"].integer(1) if "sms" in node else 0,
     )
 
 

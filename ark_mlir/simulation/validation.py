@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from math import isqrt
 
 from ..dtypes import bf16
 from .simulate import simulate
 from .topology import Measurement, Topology
 
-if TYPE_CHECKING:
-    from ..bundle import Bundle
-
 _TARGET = "cuda:sm_90a"
 # The lengths of the two chains, whose difference is the time of one further exchange.
 _SHORT, _LONG = 1, 3
+# The gradients of a measurement beside products.
+_LAYERS = 4
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,9 @@ class Comparison:
 
     def __str__(self) -> str:
         at = self.measurement
+        sms = f" on {at.sms} SMs" if at.sms else ""
         return (
-            f"{at.exchange} of {at.nbytes:,} bytes, {at.ranks} ranks: measured {at.us:g} µs, "
+            f"{at.exchange} of {at.nbytes:,} bytes{sms}, {at.ranks} ranks: measured {at.us:g} µs, "
             f"simulated {self.simulated_us:.4g} µs, error {100 * self.error:+.0f} %"
         )
 
@@ -54,9 +55,10 @@ def validate(
 ) -> list[Comparison]:
     """Predicts the exchanges that were measured on a machine, and returns all comparisons.
 
-    A time, measured or predicted, is what each further exchange of bf16 adds to a chain of
-    exchanges. The programs are compiled for ``cuda:sm_90a``, which needs the compiler and seconds
-    for each measurement.
+    The time of an all-reduce, measured or predicted, is what each further all-reduce of bf16 adds
+    to a chain of all-reduces. The time of gradients is that of a program with four products and the
+    means of their results over the ranks. The programs are compiled for ``cuda:sm_90a``, which
+    needs the compiler and seconds for each measurement.
 
     Args:
         topology: a topology, the path of its file, or the name of one that ark has.
@@ -80,26 +82,50 @@ def validate(
 
 
 def _predict(measurement: Measurement, topology: Topology) -> float:
-    """Returns the predicted time of one further exchange, in µs."""
-    short, long = (
-        simulate(_chain(measurement, length), topology).total_ns for length in (_SHORT, _LONG)
-    )
+    """Returns the predicted time of a measurement, in µs."""
+    if measurement.exchange == "gradients":
+        return _simulate(measurement, topology, _gradients) / 1e3
+    short, long = (_simulate(measurement, topology, _chain, length) for length in (_SHORT, _LONG))
     return (long - short) / (_LONG - _SHORT) / 1e3
 
 
-def _chain(measurement: Measurement, length: int) -> Bundle:
-    """Compiles the schedule of a chain of all-reduces."""
+def _simulate(
+    measurement: Measurement,
+    topology: Topology,
+    build: Callable[..., None],
+    *arguments: int,
+) -> float:
+    """Returns the predicted time of a program in ns; `build` adds the ops of one rank."""
     from .. import frontend as ark
     from ..compiler import compile_schedule
 
-    ranks, shape = measurement.ranks, (measurement.nbytes // bf16.itemsize,)
     programs: list[ark.Program] = []
-    for rank in range(ranks):
-        with ark.Program("chain", rank=rank, world_size=ranks) as program:
-            x = ark.input("x", shape, bf16)
-            for _ in range(length):
-                # Other values in each exchange, so that none is computed once for two.
-                x = ark.all_reduce(x) * (1 / ranks)
-            ark.output("y", x)
+    for rank in range(measurement.ranks):
+        with ark.Program("measured", rank=rank, world_size=measurement.ranks) as program:
+            build(measurement, *arguments)
         programs.append(program)
-    return compile_schedule(programs, _TARGET)
+    return simulate(compile_schedule(programs, _TARGET), topology).total_ns
+
+
+def _chain(measurement: Measurement, length: int) -> None:
+    """Builds a chain of all-reduces."""
+    from .. import frontend as ark
+
+    x = ark.input("x", (measurement.nbytes // bf16.itemsize,), bf16)
+    for _ in range(length):
+        # Other values in each exchange, so that none is computed once for two.
+        x = ark.all_reduce(x) * (1 / measurement.ranks)
+    ark.output("y", x)
+
+
+def _gradients(measurement: Measurement) -> None:
+    """Builds the gradients of some weights, and their means over the ranks."""
+    from .. import frontend as ark
+
+    shape = (isqrt(measurement.nbytes // bf16.itemsize),) * 2
+    for layer in range(_LAYERS):
+        errors, values = (ark.input(f"{name}{layer}", shape, bf16) for name in ("e", "v"))
+        gradient = ark.matmul(errors, values, transpose_other=True)
+        with ark.planner(sms=measurement.sms) if measurement.sms else contextlib.nullcontext():
+            gradient = ark.all_reduce(gradient) * (1 / measurement.ranks)
+        ark.output(f"y{layer}", gradient)

@@ -1,7 +1,9 @@
 //===- BodyCost.cpp - Work of one unclipped vCTA --------------------------===//
 
 #include "lib/analysis/BodyCost.h"
+#include "lib/analysis/ProductTiles.h"
 #include "lib/support/BufferView.h"
+#include "lib/support/Streaming.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -170,4 +172,72 @@ int64_t mlir::ark::countTouchedBytes(TaskOp task, unsigned operand) {
         llvm::SaturatingMultiply<uint64_t>(bytes, countExecutions(task, user)));
   }
   return std::min<uint64_t>(whole, touched);
+}
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+/// Returns true for an operand of the task, or a part of it.
+static bool isTile(TaskOp task, Value buffer) {
+  while (auto subview = buffer.getDefiningOp<memref::SubViewOp>())
+    buffer = subview.getSource();
+  auto argument = dyn_cast<BlockArgument>(buffer);
+  return argument && argument.getOwner() == &task.getBody().front();
+}
+
+/// Returns the sizes of the product of two tiles in memory, or nothing for
+/// other ops, and for elements that matrix units do not read.
+static std::optional<ProductSizes> getTileSizes(TaskOp task,
+                                                linalg::LinalgOp op) {
+  if (!linalg::isaContractionOpInterface(op) || op->getParentOp() != task ||
+      !isTile(task, op->getOperand(0)) || !isTile(task, op->getOperand(1)))
+    return std::nullopt;
+  auto dims = linalg::inferContractionDims(op);
+  Type type = getElementTypeOrSelf(op->getOperand(0));
+  bool isSplit = type.isF32();
+  if (failed(dims) || !(isSplit || type.isBF16() || type.isF16()) ||
+      getElementTypeOrSelf(op->getOperand(1)) != type)
+    return std::nullopt;
+  SmallVector<int64_t> extents =
+      getLoopExtents(task, cast<IndexingMapOpInterface>(op.getOperation()));
+  auto multiplyOf = [&](ArrayRef<unsigned> loops) {
+    return multiply(llvm::map_to_vector(
+        loops, [&](unsigned loop) { return extents[loop]; }));
+  };
+  return ProductSizes{multiplyOf(dims->batch), multiplyOf(dims->m),
+                      multiplyOf(dims->n), multiplyOf(dims->k),
+                      isSplit ? kF32Terms : 1};
+}
+
+/// Predicts the time of one product of a body.
+static std::optional<double>
+predictProductNs(TargetAttr target, std::optional<ProductSizes> sizes) {
+  if (!sizes || sizes->batches != 1 || sizes->rows <= kStreamingRows)
+    return std::nullopt;
+  // The last warpgroup of a tile may have fewer rows.
+  MmaAttr mma = target.getGpu().findSharedMemoryMma();
+  int64_t rows = llvm::alignTo(sizes->rows, mma ? mma.getM() : 1);
+  if (!isListedTile(target, rows, sizes->columns, sizes->depth))
+    return std::nullopt;
+  return predictTileNs(target, *sizes, rows, sizes->columns);
+}
+
+std::optional<double> mlir::ark::predictProductsNs(TaskOp task,
+                                                   TargetAttr target) {
+  if (!target.isGpu() || !target.getGpu().getMatrixTiles())
+    return std::nullopt;
+  double ns = 0;
+  WalkResult result = task.getBody().walk([&](linalg::LinalgOp op) {
+    if (!linalg::isaContractionOpInterface(op))
+      return WalkResult::advance();
+    std::optional<double> one =
+        predictProductNs(target, getTileSizes(task, op));
+    // A CTA computes the products of a body one after the other, and has one
+    // prologue and one epilogue.
+    double repeated = ns > 0 ? target.getGpu().getMatrixTiles().getTile() : 0;
+    ns += one ? *one - repeated : 0;
+    return one ? WalkResult::advance() : WalkResult::interrupt();
+  });
+  return result.wasInterrupted() || ns == 0 ? std::nullopt : std::optional(ns);
 }

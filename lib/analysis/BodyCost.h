@@ -5,6 +5,8 @@
 
 #include "dialects/ark/ArkOps.h"
 
+#include <optional>
+
 namespace mlir::ark {
 
 /// Returns the floating-point operations of a body whose tiles all have full
@@ -15,6 +17,12 @@ int64_t countBodyFlops(TaskOp task);
 /// selects slices of the tile at run time, such as rows of an embedding table,
 /// returns the bytes of these slices; otherwise all bytes of the tile.
 int64_t countTouchedBytes(TaskOp task, unsigned operand);
+
+/// Predicts the time in which matrix units compute the products of a body, with
+/// the prologue and the epilogue of the tile. Shared memory, the L2 and the
+/// matrix units limit this time, and not DRAM. Returns nothing if the body has
+/// no product, or a product with a tile that the target does not list.
+std::optional<double> predictProductsNs(TaskOp task, TargetAttr target);
 
 } // namespace mlir::ark
 

@@ -17,6 +17,11 @@ using namespace mlir::ark;
 
 /// Maximum bandwidth that one SM can use, in multiples of its equal share.
 static constexpr double kMaxBandwidthShare = 2;
+/// Maximum bandwidth of an SM beside SMs that compute, in multiples of its
+/// equal share: 89 GB/s on an H200. A scheduler keeps such SMs for exchanges. 8
+/// SMs that add tensors of 32 MiB were measured to use 83 GB/s each, and 16 SMs
+/// to use 64 GB/s each (benchmarks/results/2026-11-29-two-h200.md).
+static constexpr double kMaxShareBesideOthers = 2.5;
 
 TargetAttr mlir::ark::findRankTarget(Operation *op) {
   auto module = op->getParentOfType<ModuleOp>();
@@ -53,21 +58,39 @@ static double getShare(const RegionBoxes &boxes, unsigned box,
 /// full region. Layers and ranks have tasks with equal operands.
 class CostModel::OperandShares {
 public:
-  ArrayRef<double> get(TaskOp task, unsigned operand) {
+  struct Shares {
+    std::vector<double> ofVCTAs;
+    /// The sum over boxes, each counted once for all vCTAs that access the box
+    /// at the same time.
+    double ofDRAM = 0;
+  };
+
+  /// Creates shares for tasks of which `sms` vCTAs run at the same time.
+  explicit OperandShares(int64_t sms) : sms(sms) {}
+
+  const Shares &get(TaskOp task, unsigned operand) {
     RegionAttr region = task.getRegion(operand);
     auto type = cast<ShapedType>(task.getOperand(operand).getType());
-    std::vector<double> &entry = shares[{region, task.getGridAttr(), type}];
-    if (entry.empty()) {
-      RegionBoxes boxes(region, task.getGrid(), type.getShape());
-      for (int64_t vcta = 0; vcta < task.getNumVCTAs(); ++vcta)
-        entry.push_back(getShare(boxes, boxes.getBoxOf(vcta), region));
-    }
+    Shares &entry = shares[{region, task.getGridAttr(), type}];
+    if (entry.ofVCTAs.empty())
+      fill(entry, RegionBoxes(region, task.getGrid(), type.getShape()), region);
     return entry;
   }
 
 private:
-  llvm::DenseMap<std::tuple<Attribute, Attribute, Type>, std::vector<double>>
-      shares;
+  void fill(Shares &entry, const RegionBoxes &boxes, RegionAttr region) const {
+    constexpr int64_t kNever = -1;
+    std::vector<int64_t> lastWave(boxes.getNumBoxes(), kNever);
+    for (int64_t vcta = 0; vcta < boxes.getNumVCTAs(); ++vcta) {
+      unsigned box = boxes.getBoxOf(vcta);
+      entry.ofVCTAs.push_back(getShare(boxes, box, region));
+      if (std::exchange(lastWave[box], vcta / sms) != vcta / sms)
+        entry.ofDRAM += entry.ofVCTAs.back();
+    }
+  }
+
+  int64_t sms;
+  llvm::DenseMap<std::tuple<Attribute, Attribute, Type>, Shares> shares;
 };
 
 CostModel::CostModel(ProgramOp program, int64_t sms, LinkTimes linkTimes)
@@ -85,7 +108,7 @@ CostModel::CostModel(ProgramOp program, int64_t sms, LinkTimes linkTimes)
       !arenas.empty())
     bytesPerRank = getBufferBytes((*arenas.begin()).getType()) / ranks;
   auto tasks = llvm::to_vector(program.getBody().getOps<TaskOp>());
-  OperandShares shares;
+  OperandShares shares(std::max<int64_t>(1, target.getSms() / ranks));
   for (TaskOp task : tasks)
     addTask(task, shares);
   fitMeasurements(tasks);
@@ -127,16 +150,23 @@ void CostModel::fitMeasurements(ArrayRef<TaskOp> tasks) {
 // vCTAs
 //===----------------------------------------------------------------------===//
 
-double mlir::ark::predictVCTANs(TargetAttr target, int64_t count, double bytes,
-                                double flops) {
+/// Predicts the time of one vCTA, as the public function, if an SM can use at
+/// most `maxShare` equal shares of the bandwidth.
+static double predictVCTANs(TargetAttr target, int64_t count, double bytes,
+                            double flops, double maxShare) {
   double sms = target.getSms();
   // If few SMs work, each SM gets a larger share of the bandwidth, but a single
   // SM cannot use the whole bandwidth.
-  double shares = std::max<double>(count, sms / kMaxBandwidthShare);
+  double shares = std::max<double>(count, sms / maxShare);
   double perSm = target.getBandwidth() / std::min(sms, shares);
   // GB/s is bytes per ns, and GFLOP/s operations per ns.
   return target.getOverhead() +
          std::max(bytes / perSm, flops * sms / target.getFlops());
+}
+
+double mlir::ark::predictVCTANs(TargetAttr target, int64_t count, double bytes,
+                                double flops) {
+  return ::predictVCTANs(target, count, bytes, flops, kMaxBandwidthShare);
 }
 
 static bool isWeight(TaskOp task, Value operand) {
@@ -168,13 +198,14 @@ int64_t CostModel::countRemoteBytes(TaskOp task) const {
 }
 
 /// Predicts the time of one vCTA of a task that `sms` SMs of a rank execute.
-double CostModel::predictNs(int64_t sms, double bytes, double remoteBytes,
-                            double flops) const {
+double CostModel::predictNs(int64_t sms, const Work &work,
+                            double maxShare) const {
   // The target describes all ranks, which are assumed to do the same.
-  double ns = predictVCTANs(target, sms * ranks, bytes, flops);
-  if (remoteBytes == 0)
-    return ns;
-  return std::max(ns, predictRemoteStoreNs(links, remoteBytes, sms));
+  double ns =
+      ::predictVCTANs(target, sms * ranks, work.bytes, work.flops, maxShare);
+  if (work.remoteBytes > 0)
+    ns = std::max(ns, predictRemoteStoreNs(links, work.remoteBytes, sms));
+  return std::max(ns, work.productsNs);
 }
 
 void CostModel::addTask(TaskOp task, OperandShares &shares) {
@@ -186,23 +217,24 @@ void CostModel::addTask(TaskOp task, OperandShares &shares) {
   // the fraction of the outs that the vCTA writes.
   std::vector<double> bytes(time.count, 0), share(time.count, 1);
   bool clipped = false;
+  double bytesOfDRAM = 0;
   size_t inputs = task.getInputs().size();
   for (unsigned operand = 0; operand < task.getNumOperands(); ++operand) {
-    ArrayRef<double> parts = shares.get(task, operand);
+    const OperandShares::Shares &parts = shares.get(task, operand);
     double full = countTouchedBytes(task, operand);
     // An operand that is updated in place is read as well.
     bool isWrite = operand >= inputs;
     bool isUpdate = isWrite && task.isUpdated(operand - inputs);
     double directions = isUpdate ? 2 : 1;
     double total = 0;
-    for (int64_t vcta = 0; vcta < time.count; ++vcta) {
-      double part = parts[vcta];
+    for (auto [vcta, part] : llvm::enumerate(parts.ofVCTAs)) {
       clipped |= part != 1;
       bytes[vcta] += part * full * directions;
       if (isWrite)
         share[vcta] = std::min(share[vcta], part);
       total += part * full;
     }
+    bytesOfDRAM += parts.ofDRAM * full * directions;
     if (isWrite)
       cost.bytesWritten += total;
     if (!isWrite || isUpdate)
@@ -213,21 +245,36 @@ void CostModel::addTask(TaskOp task, OperandShares &shares) {
 
   // On a GPU, the lane starts the copy and continues.
   if (getNetworkPeer(task) && target.isGpu()) {
+    meanWork.emplace_back();
     time.uniform = linkTimes == LinkTimes::Include
                        ? predictNetworkNs(cost.bytesWritten)
                        : target.getOverhead();
     return;
   }
   double flops = countBodyFlops(task);
+  double productsNs = predictProductsNs(task, target).value_or(0);
   cost.remoteBytes = countRemoteBytes(task);
-  double remote = double(cost.remoteBytes) / std::max<int64_t>(time.count, 1);
-  int64_t sms = std::min(time.count, target.getSms() / ranks);
+  double count = std::max<int64_t>(time.count, 1);
+  double remote = cost.remoteBytes / count;
+  int64_t sms = countSms(times.size() - 1);
   auto getNs = [&](int64_t vcta) {
-    return predictNs(sms, bytes[vcta], remote * share[vcta],
-                     flops * share[vcta]);
+    if (productsNs > 0)
+      return predictNs(sms,
+                       {bytesOfDRAM / count * share[vcta], remote * share[vcta],
+                        /*flops=*/0, productsNs},
+                       kMaxBandwidthShare);
+    return predictNs(sms,
+                     {bytes[vcta], remote * share[vcta], flops * share[vcta],
+                      /*productsNs=*/0},
+                     kMaxBandwidthShare);
   };
   for (double part : share)
     cost.flops += flops * part;
+  meanWork.push_back(
+      productsNs > 0
+          ? Work{bytesOfDRAM / count, remote, /*flops=*/0, productsNs}
+          : Work{double(cost.bytesRead + cost.bytesWritten) / count, remote,
+                 double(cost.flops) / count, /*productsNs=*/0});
   if (!clipped) {
     time.uniform = time.count > 0 ? getNs(0) : 0;
     return;
@@ -237,6 +284,11 @@ void CostModel::addTask(TaskOp task, OperandShares &shares) {
     time.sums.push_back(time.sums.back() + getNs(vcta));
 }
 
+/// Returns the number of SMs of a rank that a task can occupy.
+int64_t CostModel::countSms(unsigned task) const {
+  return std::min(times[task].count, target.getSms() / ranks);
+}
+
 double CostModel::getWorkItemNs(unsigned task, int64_t begin,
                                 int64_t end) const {
   const VCTATimes &time = times[task];
@@ -244,23 +296,42 @@ double CostModel::getWorkItemNs(unsigned task, int64_t begin,
                            : time.sums[end] - time.sums[begin];
 }
 
+/// Returns true if a task on `sms` SMs has a larger share of the bandwidth than
+/// on all SMs that it can occupy. Bandwidth need not limit a task on more than
+/// half of these SMs: a product reads most of its operands from caches.
+bool CostModel::hasLargerShare(unsigned task, int64_t sms) const {
+  return ranks > 1 && times[task].count > 0 && sms <= countSms(task) / 2;
+}
+
 double CostModel::getWorkItemNs(unsigned task, int64_t begin, int64_t end,
                                 int64_t sms) const {
-  const TaskCost &cost = costs[task];
-  int64_t count = times[task].count;
-  int64_t all = std::min(count, target.getSms() / ranks);
   double ns = getWorkItemNs(task, begin, end);
-  // Bandwidth need not limit a task on more than half of the SMs: a product
-  // reads most of its operands from caches.
-  if (ranks == 1 || count == 0 || sms > all / 2)
+  if (!hasLargerShare(task, sms))
     return ns;
   // One factor per task keeps the ratio between clipped vCTAs and others.
-  auto getMeanNs = [&](int64_t sms) {
-    return predictNs(sms, double(cost.bytesRead + cost.bytesWritten) / count,
-                     double(cost.remoteBytes) / count,
-                     double(cost.flops) / count);
-  };
-  return ns * getMeanNs(sms) / getMeanNs(all);
+  const Work &work = meanWork[task];
+  return ns * predictNs(sms, work, kMaxBandwidthShare) /
+         predictNs(countSms(task), work, kMaxBandwidthShare);
+}
+
+double CostModel::getNsBesideOthers(unsigned task, int64_t begin, int64_t end,
+                                    int64_t sms, LinkTimes linkTimes) const {
+  double ns = getWorkItemNs(task, begin, end);
+  Work work = meanWork[task];
+  bool hasLarger = hasLargerShare(task, sms);
+  if (!hasLarger && (work.remoteBytes == 0 || linkTimes == LinkTimes::Include))
+    return ns;
+  double onAll = predictNs(countSms(task), work, kMaxBandwidthShare);
+  if (linkTimes == LinkTimes::Exclude)
+    work.remoteBytes = 0;
+  return ns / onAll *
+         (hasLarger ? predictNs(sms, work, kMaxShareBesideOthers)
+                    : predictNs(countSms(task), work, kMaxBandwidthShare));
+}
+
+double CostModel::getRemoteBytes(unsigned task, int64_t begin,
+                                 int64_t end) const {
+  return meanWork[task].remoteBytes * (end - begin);
 }
 
 double CostModel::getTaskNs(unsigned task) const {

@@ -44,6 +44,10 @@ struct TaskCost {
 /// other ranks and arithmetic overlap. The SMs of a rank share its bandwidth,
 /// its flops and its links.
 ///
+/// Products whose tiles the target lists take the time that was measured for
+/// such a tile, which includes reads from the L2. DRAM delivers an operand of
+/// such a product once to all SMs that read it at the same time.
+///
 /// A measured task costs its measured time. The prediction of a task without a
 /// measurement is scaled by the median ratio of measured to predicted times.
 class CostModel {
@@ -68,6 +72,16 @@ public:
   /// that the task can occupy.
   double getWorkItemNs(unsigned task, int64_t begin, int64_t end,
                        int64_t sms) const;
+  /// Returns the time as `getWorkItemNs` if other SMs of the rank compute. The
+  /// `sms` SMs then have more of the bandwidth. `linkTimes` decides whether the
+  /// time includes that of stores to other ranks.
+  double getNsBesideOthers(unsigned task, int64_t begin, int64_t end,
+                           int64_t sms,
+                           LinkTimes linkTimes = LinkTimes::Include) const;
+  /// Returns the bytes that vCTAs [begin, end) store to other ranks.
+  double getRemoteBytes(unsigned task, int64_t begin, int64_t end) const;
+  /// Returns the rates of the links between the ranks.
+  LinksAttr getLinks() const { return links; }
   /// Returns the time of all vCTAs of a task, one after the other.
   double getTaskNs(unsigned task) const;
 
@@ -92,11 +106,19 @@ private:
     void scale(double factor);
   };
 
+  /// The work of one vCTA of a task. If matrix units multiply tiles,
+  /// `productsNs` is the time of the products, and `bytes` only counts the
+  /// bytes that DRAM delivers.
+  struct Work {
+    double bytes = 0, remoteBytes = 0, flops = 0, productsNs = 0;
+  };
+
   class OperandShares;
   void addTask(TaskOp task, OperandShares &shares);
   int64_t countRemoteBytes(TaskOp task) const;
-  double predictNs(int64_t sms, double bytes, double remoteBytes,
-                   double flops) const;
+  double predictNs(int64_t sms, const Work &work, double maxShare) const;
+  bool hasLargerShare(unsigned task, int64_t sms) const;
+  int64_t countSms(unsigned task) const;
   void fitMeasurements(ArrayRef<TaskOp> tasks);
 
   TargetAttr target;
@@ -107,6 +129,8 @@ private:
   int64_t bytesPerRank = 0;
   std::vector<TaskCost> costs;
   std::vector<VCTATimes> times;
+  /// The mean over the vCTAs of every task.
+  std::vector<Work> meanWork;
 };
 
 } // namespace mlir::ark

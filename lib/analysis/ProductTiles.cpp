@@ -90,9 +90,8 @@ static int64_t countStageRows(TargetAttr target, const ProductSizes &sizes,
   return copied + down * (across * mma.getM() + columns);
 }
 
-/// Predicts the time of one tile.
-static double predictTileNs(TargetAttr target, const ProductSizes &sizes,
-                            int64_t rows, int64_t columns) {
+double mlir::ark::predictTileNs(TargetAttr target, const ProductSizes &sizes,
+                                int64_t rows, int64_t columns) {
   constexpr double kPsPerNs = 1000;
   MatrixTilesAttr listed = getListedTiles(target);
   int64_t stages = divideCeil(sizes.depth, listed.getDepth());
@@ -102,6 +101,19 @@ static double predictTileNs(TargetAttr target, const ProductSizes &sizes,
                            listed.getStageRow() / kPsPerNs,
                        listed.getMinStage());
   return listed.getTile() + products * stageNs;
+}
+
+bool mlir::ark::isListedTile(TargetAttr target, int64_t rows, int64_t columns,
+                             int64_t depth) {
+  MatrixTilesAttr listed = getListedTiles(target);
+  if (!listed || depth % listed.getDepth() != 0)
+    return false;
+  int64_t panel = listed.getPanel();
+  auto isPanels = [&](int64_t size) {
+    return panel > 0 && (size == panel || size == 2 * panel);
+  };
+  return llvm::is_contained(listed.getTiles(), std::pair(rows, columns)) ||
+         (isPanels(rows) && isPanels(columns));
 }
 
 double mlir::ark::predictTilesNs(TargetAttr target, const ProductSizes &sizes,

@@ -89,6 +89,16 @@ int64_t getLeastTiles(TargetAttr target);
 /// its matrix units, otherwise 0.
 int64_t getStageDepth(TargetAttr target);
 
+/// Returns true if the target lists a tile of a product of this depth, or if
+/// the tile consists of one or two panels.
+bool isListedTile(TargetAttr target, int64_t rows, int64_t columns,
+                  int64_t depth);
+
+/// Predicts the time of one tile of `rows` x `columns` on one SM. The target
+/// lists tiles. The time of a stage was measured with operands in the L2.
+double predictTileNs(TargetAttr target, const ProductSizes &sizes, int64_t rows,
+                     int64_t columns);
+
 /// Predicts the time of all tiles of `rows` x `columns` for matrix units that
 /// read operands from shared memory. The target lists such tiles.
 double predictTilesNs(TargetAttr target, const ProductSizes &sizes,

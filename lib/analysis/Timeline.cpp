@@ -2,6 +2,7 @@
 
 #include "lib/analysis/Timeline.h"
 #include "lib/analysis/NeedProgress.h"
+#include "lib/support/PlanRank.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -142,8 +143,8 @@ void SemaphoreSimulation::enter(const LaneItem &item, ItemRef ref,
                                 Timeline::Item &times) {
   times.start = lanes[ref.lane].now;
   if (item.isRun()) {
-    times.duration = costs.getWorkItemNs(item.index, item.begin, item.end,
-                                         numLanes.lookup(item.index));
+    times.duration = costs.getNsBesideOthers(item.index, item.begin, item.end,
+                                             numLanes.lookup(item.index));
     timeline.order.push_back(ref);
   }
   if (!item.signals())
@@ -205,16 +206,55 @@ FailureOr<Timeline> mlir::ark::computeTimeline(ScheduleOp schedule) {
 //===----------------------------------------------------------------------===//
 
 namespace {
+/// The links of every rank to other ranks. Work items store to other ranks
+/// while they compute, in the order in which they begin.
+class LinkQueues {
+public:
+  LinkQueues(const Dependences &dependences, const CostModel &costs,
+             LinkOrder order)
+      : costs(costs), isQueue(order == LinkOrder::Queue) {
+    for (TaskOp task : dependences.getTasks())
+      rankOf.push_back(getRank(task));
+  }
+
+  /// Returns true if messages follow each other.
+  bool areQueues() const { return isQueue; }
+
+  /// Returns the time of a work item that begins at `start` and that `sms` SMs
+  /// execute.
+  double run(const LaneItem &item, int64_t sms, double start) {
+    double bytes = costs.getRemoteBytes(item.index, item.begin, item.end);
+    if (!isQueue)
+      return costs.getWorkItemNs(item.index, item.begin, item.end, sms);
+    double ns = costs.getNsBesideOthers(item.index, item.begin, item.end, sms,
+                                        CostModel::LinkTimes::Exclude);
+    if (bytes == 0)
+      return ns;
+    LinksAttr links = costs.getLinks();
+    double &free = freeAt[rankOf[item.index]];
+    free = std::max(free, start) + bytes / links.getBandwidth();
+    return std::max({ns, bytes / links.getSmBandwidth(), free - start});
+  }
+
+private:
+  const CostModel &costs;
+  bool isQueue;
+  std::vector<int64_t> rankOf;
+  /// For each rank, the time at which its links have sent all messages.
+  llvm::DenseMap<int64_t, double> freeAt;
+};
+
 /// Simulates every lane until it needs a work item that has not happened.
 class DependenceSimulation {
 public:
   DependenceSimulation(const ExpandedSchedule &schedule,
                        const Dependences &dependences,
                        const WorkItemDependences &workItemDependences,
-                       const CostModel &costs)
+                       const CostModel &costs, LinkOrder linkOrder)
       : schedule(schedule), dependences(dependences), costs(costs),
         timeline(makeTimeline(schedule)), needs(workItemDependences, timeline),
-        next(schedule.lanes.size()), now(schedule.lanes.size()) {
+        next(schedule.lanes.size()), now(schedule.lanes.size()),
+        links(dependences, costs, linkOrder) {
     for (const ExpandedLane &lane : schedule.lanes)
       waiting.emplace_back(lane.items.size());
   }
@@ -224,6 +264,8 @@ public:
 private:
   std::optional<ItemRef> findMissing(ItemRef workItem);
   bool step(unsigned lane);
+  void pushReady(unsigned lane);
+  unsigned popReady();
   LogicalResult reportCycle(unsigned lane);
 
   const ExpandedSchedule &schedule;
@@ -235,9 +277,13 @@ private:
   NeedProgress needs;
   std::vector<unsigned> next;
   std::vector<double> now;
+  LinkQueues links;
   /// For every item, the lanes that wait for it.
   std::vector<std::vector<SmallVector<unsigned, 1>>> waiting;
-  SmallVector<unsigned> ready;
+  /// Lanes that may continue, and when: a stack, or a heap whose top is the
+  /// earliest lane if the order of lanes matters for links.
+  using Entry = std::pair<double, unsigned>;
+  SmallVector<Entry> ready;
 };
 } // namespace
 
@@ -260,24 +306,47 @@ bool DependenceSimulation::step(unsigned lane) {
   needs.forEachEnd(ref, [&](double end, size_t items) {
     times.start = std::max(times.start, end + costs.getHandoffNs(items));
   });
+  // Work items that begin earlier use the links earlier.
+  if (links.areQueues() && times.start > now[lane]) {
+    now[lane] = times.start;
+    pushReady(lane);
+    return false;
+  }
   if (item.isRun()) {
-    times.duration = costs.getWorkItemNs(item.index, item.begin, item.end,
-                                         numLanes.lookup(item.index));
+    times.duration = links.run(item, numLanes.lookup(item.index), times.start);
     timeline.order.push_back(ref);
   }
   now[lane] = times.getEnd();
   return true;
 }
 
+void DependenceSimulation::pushReady(unsigned lane) {
+  ready.push_back({now[lane], lane});
+  if (links.areQueues())
+    std::push_heap(ready.begin(), ready.end(), std::greater<Entry>());
+}
+
+unsigned DependenceSimulation::popReady() {
+  if (links.areQueues())
+    std::pop_heap(ready.begin(), ready.end(), std::greater<Entry>());
+  return ready.pop_back_val().second;
+}
+
 FailureOr<Timeline> DependenceSimulation::run() {
   for (unsigned lane = 0; lane < next.size(); ++lane)
-    ready.push_back(lane);
+    pushReady(lane);
   while (!ready.empty()) {
-    unsigned lane = ready.pop_back_val();
+    unsigned lane = popReady();
     size_t count = schedule.lanes[lane].items.size();
     while (next[lane] < count && step(lane)) {
-      ready.append(waiting[lane][next[lane]]);
+      for (unsigned waiter : waiting[lane][next[lane]])
+        pushReady(waiter);
       ++next[lane];
+      // Another lane may use the links before the next item.
+      if (links.areQueues()) {
+        pushReady(lane);
+        break;
+      }
     }
   }
   for (unsigned lane = 0; lane < next.size(); ++lane)
@@ -317,7 +386,9 @@ LogicalResult DependenceSimulation::reportCycle(unsigned lane) {
 
 FailureOr<Timeline> mlir::ark::computeUnsynchronizedTimeline(
     const ExpandedSchedule &schedule, const Dependences &dependences,
-    const WorkItemDependences &workItemDependences, const CostModel &costs) {
-  return DependenceSimulation(schedule, dependences, workItemDependences, costs)
+    const WorkItemDependences &workItemDependences, const CostModel &costs,
+    LinkOrder linkOrder) {
+  return DependenceSimulation(schedule, dependences, workItemDependences, costs,
+                              linkOrder)
       .run();
 }

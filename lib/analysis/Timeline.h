@@ -31,12 +31,17 @@ struct Timeline {
 /// each other.
 FailureOr<Timeline> computeTimeline(ScheduleOp schedule);
 
+/// The rate of a link while several SMs store to other ranks: an equal share
+/// for each SM of a task, or one message after the other.
+enum class LinkOrder { Share, Queue };
+
 /// Predicts the times of a schedule without synchronisation: each work item
 /// starts as soon as its lane and its dependences allow. Fails with an error if
 /// the order of the lanes contradicts dependences.
 FailureOr<Timeline> computeUnsynchronizedTimeline(
     const ExpandedSchedule &schedule, const Dependences &dependences,
-    const WorkItemDependences &workItemDependences, const CostModel &costs);
+    const WorkItemDependences &workItemDependences, const CostModel &costs,
+    LinkOrder linkOrder = LinkOrder::Share);
 
 } // namespace mlir::ark
 

@@ -6,10 +6,9 @@
 // round-robin scheduler, which divides every task among all SMs, avoids that.
 // The rounds scheduler uses the fewest SMs that take no longer, which keeps
 // dependent vCTAs on one SM. All three take little time, so this scheduler
-// tries all three. If a plan limits the SMs of a large exchange between ranks,
-// it tries the overlap scheduler as well. Without such a plan, predicted times
-// do not show whether an exchange on few SMs ends in time: products take less
-// time than predicted, since they read most operands from caches.
+// tries all three. If a program has a large exchange between ranks, it tries
+// the overlap scheduler as well, with several numbers of SMs unless a plan
+// states the number.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,7 +28,7 @@ public:
   getCandidates(const SchedulerInput &input) const override {
     SmallVector<const Scheduler *> candidates = {
         &getListScheduler(), &getRoundRobinScheduler(), &getRoundsScheduler()};
-    if (hasPinnedExchange(input))
+    if (hasPinnedExchange(input) || canHideExchange(input))
       llvm::append_range(candidates,
                          getOverlapScheduler().getCandidates(input));
     return candidates;

@@ -208,7 +208,7 @@ void TaskPlacer::findReadyBounds() {
 double TaskPlacer::getWorkItemNs(unsigned task, int64_t begin, int64_t end,
                                  int64_t lanes) const {
   return input.placement.pins[task].hasPreference()
-             ? input.costs.getWorkItemNs(task, begin, end, lanes)
+             ? input.costs.getNsBesideOthers(task, begin, end, lanes)
              : input.costs.getWorkItemNs(task, begin, end);
 }
 

@@ -22,6 +22,10 @@ using namespace mlir::ark;
 static constexpr int64_t kLargeBytes = 4 << 20;
 /// Numbers of SMs of each rank to try if no plan pins an exchange.
 static constexpr int64_t kReservedSms[] = {4, 8, 16};
+/// Least ratio of the predicted times without and with reserved SMs if no plan
+/// pins an exchange. Predictions of measured programs of both kinds had errors
+/// of up to 14 % (docs/how-to/simulating.md), so smaller gains are uncertain.
+static constexpr double kMinGain = 1.05;
 
 /// Returns true if a task depends on a task of another rank.
 static bool readsOtherRank(const Dependences &dependences, unsigned task) {
@@ -33,18 +37,24 @@ static bool readsOtherRank(const Dependences &dependences, unsigned task) {
       });
 }
 
-/// Returns true if a task moves many bytes from or to another rank, and its
+/// Returns true if a task moves data from or to another rank, and its
 /// arithmetic takes less time than the store of its results.
-static bool isLargeExchange(const SchedulerInput &input, unsigned task) {
+static bool isExchange(const SchedulerInput &input, unsigned task) {
   if (getNetworkPeer(TaskOp(input.dependences.getTask(task))))
     return false;
   const TaskCost &cost = input.costs.getTask(task);
-  if (cost.bytesRead + cost.bytesWritten < kLargeBytes ||
-      (cost.remoteBytes == 0 && !readsOtherRank(input.dependences, task)))
+  if (cost.remoteBytes == 0 && !readsOtherRank(input.dependences, task))
     return false;
   // Arithmetic limits a product, so the product is no exchange.
   return cost.flops / double(input.target.getFlops()) <
          cost.bytesWritten / double(input.target.getBandwidth());
+}
+
+/// Returns true if a task is an exchange of many bytes.
+static bool isLargeExchange(const SchedulerInput &input, unsigned task) {
+  const TaskCost &cost = input.costs.getTask(task);
+  return cost.bytesRead + cost.bytesWritten >= kLargeBytes &&
+         isExchange(input, task);
 }
 
 /// Returns the SMs that tasks of the same rank without a pin may use.
@@ -62,6 +72,22 @@ bool ark::hasPinnedExchange(const SchedulerInput &input) {
     return input.placement.pins[task].sms != getSmsOfRank(input, task) &&
            isLargeExchange(input, task);
   });
+}
+
+bool ark::canHideExchange(const SchedulerInput &input) {
+  ProgramOp program = input.program;
+  if (program.getNumRanks() == 1)
+    return false;
+  double exchangeNs = 0, computationNs = 0;
+  for (unsigned task = 0; task < input.placement.pins.size(); ++task) {
+    if (isLargeExchange(input, task))
+      exchangeNs += input.costs.getTaskNs(task);
+    else if (!isExchange(input, task))
+      computationNs += input.costs.getTaskNs(task);
+  }
+  // Computations can hide at most their own time.
+  return exchangeNs > 0 &&
+         computationNs > (kMinGain - 1) * (exchangeNs + computationNs);
 }
 
 /// Returns the longer part of `sms` before or after `reserved`.
@@ -125,6 +151,8 @@ public:
   explicit ReservedSmsScheduler(int64_t sms) : sms(sms) {}
 
   StringRef getName() const override { return "overlap"; }
+
+  double getHandicap() const override { return kMinGain; }
 
   ScheduledLanes schedule(const SchedulerInput &input) const override {
     Placement placement = input.placement;

@@ -21,8 +21,8 @@ def SchedulePass : Ark_SchedulerPass<"ark-schedule"> {
     `scheduler` selects the algorithm; an unknown name is an error that lists the known ones:
 
     - `auto`, the default: the schedule of `list`, `round-robin` and `rounds` with the shortest
-      predicted time; also that of `overlap` if a plan limits the SMs of an exchange of at least
-      4 MiB.
+      predicted time. Also that of `overlap` if a plan limits the SMs of an exchange of at least
+      4 MiB, or if `overlap` is predicted to take at least 5 % less time.
     - `list`: critical tasks first, each on the lanes and at the time with the earliest end (see
       `ark-schedule-list`).
     - `round-robin`: every task divided among all SMs (see `ark-schedule-round-robin`).

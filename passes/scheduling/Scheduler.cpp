@@ -6,6 +6,7 @@
 #include "llvm/ADT/STLExtras.h"
 
 #include <cmath>
+#include <limits>
 
 using namespace mlir;
 using namespace mlir::ark;
@@ -38,14 +39,14 @@ bool mlir::ark::isSynchronized(ScheduleOp schedule) {
 }
 
 /// Predicts the time of a schedule in which every lane proceeds as soon as its
-/// dependences are met.
-static LogicalResult predict(ScheduleOp schedule,
-                             const Dependences &dependences,
-                             const CostModel &costs) {
+/// dependences are met. Where nothing is computed beside exchanges, all SMs
+/// store to other ranks at the same time.
+static LogicalResult predict(ScheduleOp schedule, const SchedulerInput &input,
+                             LinkOrder linkOrder) {
   ExpandedSchedule expanded(schedule);
-  WorkItemDependences workItemDependences(expanded, dependences);
+  WorkItemDependences workItemDependences(expanded, input.dependences);
   FailureOr<Timeline> timeline = computeUnsynchronizedTimeline(
-      expanded, dependences, workItemDependences, costs);
+      expanded, input.dependences, workItemDependences, input.costs, linkOrder);
   if (failed(timeline))
     return failure();
   schedule.setPredictedNs(std::llround(timeline->getMakespan()));
@@ -77,19 +78,23 @@ FailureOr<ScheduleOp> mlir::ark::scheduleProgram(ProgramOp program,
   if (schedule && (schedule.getPredictedNs() || isSynchronized(schedule)))
     return schedule;
   auto emit = [&](const SchedulerInput &input) -> LogicalResult {
+    LinkOrder linkOrder =
+        canHideExchange(input) ? LinkOrder::Queue : LinkOrder::Share;
     if (schedule)
-      return predict(schedule, input.dependences, input.costs);
+      return predict(schedule, input, linkOrder);
     if (failed(scheduler.check(input)))
       return failure();
     OpBuilder builder(program.getBody().front().getTerminator());
+    double least = std::numeric_limits<double>::infinity();
     for (const Scheduler *candidate : scheduler.getCandidates(input)) {
       ScheduleOp made =
           emitSchedule(builder, candidate->getName(), input,
                        balanceGrowing(input, candidate->schedule(input)));
-      if (failed(predict(made, input.dependences, input.costs)))
+      if (failed(predict(made, input, linkOrder)))
         return failure();
-      bool isBest =
-          !schedule || *made.getPredictedNs() < *schedule.getPredictedNs();
+      double ns = *made.getPredictedNs() * candidate->getHandicap();
+      bool isBest = !schedule || ns < least;
+      least = std::min(least, ns);
       ScheduleOp worse = isBest ? schedule : made;
       schedule = isBest ? made : schedule;
       if (worse)

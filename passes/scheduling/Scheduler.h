@@ -83,12 +83,16 @@ public:
   virtual LogicalResult check(const SchedulerInput &) const {
     return success();
   }
-  /// Returns the schedulers to try. The schedule with the least predicted time
-  /// is kept; the first scheduler wins ties.
+  /// Returns the schedulers to try. The schedule with the least predicted time,
+  /// multiplied by its handicap, is kept; the first scheduler wins ties.
   virtual SmallVector<const Scheduler *>
   getCandidates(const SchedulerInput &) const {
     return {this};
   }
+  /// Returns the factor by which predicted times of this candidate are
+  /// multiplied in the comparison with other candidates: above 1 if the
+  /// prediction has to show more than a small gain.
+  virtual double getHandicap() const { return 1; }
   /// Schedules a program. In every lane, a task must follow the tasks that it
   /// depends on.
   virtual ScheduledLanes schedule(const SchedulerInput &input) const = 0;
@@ -136,6 +140,10 @@ ScheduleOp emitSchedule(OpBuilder &builder, StringRef scheduler,
 
 /// Returns true if a plan limits the SMs of a large exchange between ranks.
 bool hasPinnedExchange(const SchedulerInput &input);
+
+/// Returns true if computations can hide a considerable part of large exchanges
+/// between ranks.
+bool canHideExchange(const SchedulerInput &input);
 
 // Each function is defined next to its algorithm.
 const Scheduler &getAloneScheduler();

@@ -83,6 +83,9 @@ def test_measured_times_are_read(tmp_path: Path) -> None:
     (measured,) = Topology.read(write(tmp_path, with_measured())).measured
     assert measured == Measurement("all_reduce", 2, 2048, 1.5)
     assert Topology.read(write(tmp_path, content())).measured == ()
+    values = {"exchange": "gradients", "bytes": 8192, "sms": 8}
+    (measured,) = Topology.read(write(tmp_path, with_measured(**values))).measured
+    assert measured == Measurement("gradients", 2, 8192, 1.5, sms=8)
 
 
 @pytest.mark.parametrize(
@@ -110,6 +113,11 @@ def test_measured_times_are_read(tmp_path: Path) -> None:
         (with_measured(exchange="copy"), r"measured\[0\].exchange: 'copy' is not one of"),
         (with_measured(ranks=9), r"measured\[0\].ranks: 9 is not in"),
         (with_measured(bytes=3), r"measured\[0\].bytes: 3 is odd"),
+        (
+            with_measured(exchange="gradients", bytes=6),
+            r"measured\[0\].bytes: 6 bytes of bf16 are no",
+        ),
+        (with_measured(sms=0), r"measured\[0\].sms: 0 is less than 1"),
         (with_measured(us=0), r"measured\[0\].us: a time must be above 0"),
         (with_measured(gbps=1), r"measured\[0\]: unknown key 'gbps'"),
     ],

@@ -27,6 +27,15 @@ def test_small_exchanges_of_h200_are_within_bounds() -> None:
     assert all(abs(comparison.error) <= 0.2 for comparison in comparisons)
 
 
+def test_gradients_beside_products_are_within_bounds() -> None:
+    """The docs quote these errors, and the scheduler chooses SMs for exchanges by predictions."""
+    h200 = Topology.read("h200")
+    gradients = tuple(m for m in h200.measured if m.exchange == "gradients")
+    comparisons = validate(replace(h200, measured=gradients))
+    assert [c.measurement.sms for c in comparisons] == [0, 8, 16]
+    assert all(abs(comparison.error) <= 0.15 for comparison in comparisons)
+
+
 def test_a_slower_link_shows_in_the_error() -> None:
     h200 = replace(Topology.read("h200"), measured=(measurement(2, 1 << 20, 5.7),))
     links = {name: replace(link, gbps=link.gbps / 4) for name, link in h200.links.items()}
@@ -40,6 +49,10 @@ def test_a_comparison_as_text() -> None:
     assert str(comparison) == (
         "all_reduce of 16,777,216 bytes, 4 ranks: measured 141.4 µs, simulated 74.67 µs, "
         "error -47 %"
+    )
+    assert str(Comparison(Measurement("gradients", 2, 2 << 20, 100.0, sms=8), 110.0)) == (
+        "gradients of 2,097,152 bytes on 8 SMs, 2 ranks: measured 100 µs, simulated 110 µs, "
+        "error +10 %"
     )
 
 
