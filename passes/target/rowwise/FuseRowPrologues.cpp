@@ -161,8 +161,9 @@ static int64_t computeByWarps(Value rows, scf::ForOp vctas, int64_t threads,
   int64_t warps = threads / warpSize;
   auto type = cast<MemRefType>(rows.getType());
   std::optional<RowShares> shares = getShares(type, warps, warpSize);
-  RowPrologue prologue(rows, getReaders(rows, vctas), vctas);
-  if (!shares || !prologue.isComputed())
+  SmallVector<Operation *> readers = getReaders(rows, vctas);
+  RowPrologue prologue(rows, readers, vctas);
+  if (!shares || !prologue.isComputed() || !prologue.fits(*shares))
     return 0;
   ImplicitLocOpBuilder builder(vctas.getLoc(), vctas);
   Value thread = createMappedLoop(builder, threads);
