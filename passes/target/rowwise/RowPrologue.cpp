@@ -60,9 +60,10 @@ static bool isScalarOp(linalg::GenericOp op) {
 }
 
 RowPrologue::RowPrologue(Value rows, ArrayRef<Operation *> users,
-                         scf::ForOp vctas)
-    : rows(rows), users(users), vctas(vctas) {
-  // An intermediate row that other ops read, too, stays in memory.
+                         scf::ForOp vctas, const RowShares &shares)
+    : rows(rows), users(users), vctas(vctas), shares(shares) {
+  // Intermediate rows stay in memory if other ops read them, too, or if
+  // registers cannot hold them.
   if (!match(/*keepsIntermediates=*/true) &&
       !match(/*keepsIntermediates=*/false))
     ops.clear();
@@ -234,7 +235,7 @@ bool RowPrologue::match(bool keepsIntermediates) {
   for (Value input : inputs)
     if (ReceivePacketsOp op = findReceived(input))
       received.push_back(op);
-  return ops.back() == maker && ownsRows();
+  return ops.back() == maker && ownsRows() && fits();
 }
 
 /// Returns true if threads load four packets at once, in rows without gaps.
@@ -262,7 +263,8 @@ ReceivePacketsOp RowPrologue::findReceived(Value input) const {
   return found;
 }
 
-bool RowPrologue::fits(const RowShares &shares) const {
+/// Returns true if a thread can hold its elements of all rows in registers.
+bool RowPrologue::fits() const {
   int64_t intermediates =
       llvm::count_if(ArrayRef(ops).drop_back(), [](linalg::GenericOp op) {
         return op.getNumParallelLoops() == 2;
@@ -304,7 +306,6 @@ bool RowPrologue::isOnlyOfLast(Value input) const {
 
 SmallVector<Value> RowPrologue::build(ImplicitLocOpBuilder &builder,
                                       const ThreadIndices &indices,
-                                      const RowShares &shares,
                                       int64_t warps) const {
   RowBuilder row(builder, indices, shares, warps);
   bool isLong = shares.getElements() > kMaxElementsWithInputs;

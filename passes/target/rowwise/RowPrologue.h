@@ -20,18 +20,16 @@ namespace mlir::ark {
 class RowPrologue {
 public:
   /// Matches the ops that compute `rows`, which only `users` read, in the loop
-  /// over vCTAs.
-  RowPrologue(Value rows, ArrayRef<Operation *> users, scf::ForOp vctas);
+  /// over vCTAs. `shares` divides the rows among warps.
+  RowPrologue(Value rows, ArrayRef<Operation *> users, scf::ForOp vctas,
+              const RowShares &shares);
 
   /// Returns true if ops before the loop over vCTAs compute the rows.
   bool isComputed() const { return !ops.empty(); }
-  /// Returns true if the registers of a thread hold its elements of all rows.
-  bool fits(const RowShares &shares) const;
   /// Builds the elements of a row that a thread computes. Returns one vector
   /// per load. All `warps` warps of the CTA must execute the code.
   SmallVector<Value> build(ImplicitLocOpBuilder &builder,
-                           const ThreadIndices &indices,
-                           const RowShares &shares, int64_t warps) const;
+                           const ThreadIndices &indices, int64_t warps) const;
   /// Erases the ops, and the buffers and receives that no other op uses.
   void erase();
 
@@ -45,6 +43,7 @@ private:
   bool isBeforeLoop(Operation *op) const;
   bool ownsResults() const;
   bool ownsRows() const;
+  bool fits() const;
   linalg::GenericOp getMaker() const;
   linalg::GenericOp getIntermediateWriter(Value value) const;
   ReceivePacketsOp findReceived(Value input) const;
@@ -55,6 +54,7 @@ private:
   Value rows;
   ArrayRef<Operation *> users;
   scf::ForOp vctas;
+  RowShares shares;
   /// True if rows between the ops stay in registers.
   bool keepsIntermediates = true;
   SmallVector<Value> inputs;
