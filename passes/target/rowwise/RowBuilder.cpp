@@ -91,6 +91,8 @@ void RowBuilder::keep(Value input, ArrayRef<Value> words) {
 }
 
 void RowBuilder::receive(ArrayRef<ReceivePacketsOp> ops) {
+  if (ops.empty())
+    return;
   size_t perInput = shares.getElements() / kPacketsPerLoad;
   // One poll covers several inputs, because consecutive polls would each wait
   // for memory.
