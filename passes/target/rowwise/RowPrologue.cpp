@@ -8,6 +8,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
 #include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
@@ -220,6 +221,28 @@ bool RowPrologue::ownsRows() const {
          (isInput || !llvm::is_contained(inputs, rows));
 }
 
+/// Returns true if the inputs still have the values that the first op reads
+/// when the loop over vCTAs begins. Another op may reuse a temporary.
+bool RowPrologue::inputsLast() const {
+  Operation *first = ops.front();
+  scf::ForOp loop = vctas;
+  auto keepsInput = [&](Operation *user, Value input) {
+    Operation *op = first->getBlock()->findAncestorOpInBlock(*user);
+    if (!op || llvm::is_contained(ops, user) ||
+        llvm::is_contained(received, user) || !op->isBeforeInBlock(loop))
+      return true;
+    if (op->isBeforeInBlock(first))
+      return !isa<ViewLikeOpInterface>(op);
+    auto reader = dyn_cast<DestinationStyleOpInterface>(op);
+    return reader && !llvm::is_contained(reader.getDpsInits(), input);
+  };
+  return llvm::all_of(inputs, [&](Value input) {
+    return llvm::all_of(input.getUsers(), [&](Operation *user) {
+      return keepsInput(user, input);
+    });
+  });
+}
+
 bool RowPrologue::match(bool keepsIntermediates) {
   this->keepsIntermediates = keepsIntermediates;
   ops.clear();
@@ -235,7 +258,8 @@ bool RowPrologue::match(bool keepsIntermediates) {
   for (Value input : inputs)
     if (ReceivePacketsOp op = findReceived(input))
       received.push_back(op);
-  return ops.back() == maker && ownsRows() && fits();
+  return ops.back() == maker && ownsRows() && fits() &&
+         (countIntermediates() == 0 || inputsLast());
 }
 
 /// Returns true if threads load four packets at once, in rows without gaps.
@@ -263,16 +287,19 @@ ReceivePacketsOp RowPrologue::findReceived(Value input) const {
   return found;
 }
 
+int64_t RowPrologue::countIntermediates() const {
+  return llvm::count_if(ArrayRef(ops).drop_back(), [](linalg::GenericOp op) {
+    return op.getNumParallelLoops() == 2;
+  });
+}
+
 /// Returns true if a thread can hold its elements of all rows in registers.
 bool RowPrologue::fits() const {
-  int64_t intermediates =
-      llvm::count_if(ArrayRef(ops).drop_back(), [](linalg::GenericOp op) {
-        return op.getNumParallelLoops() == 2;
-      });
   // The elements of an input have 16 bits, those of an intermediate have 32.
-  int64_t words = shares.getElements() *
-                  (static_cast<int64_t>(inputs.size()) + 2 * intermediates) / 2;
-  return (intermediates == 0 || words <= kMaxIntermediateWords) &&
+  int64_t words =
+      shares.getElements() *
+      (static_cast<int64_t>(inputs.size()) + 2 * countIntermediates()) / 2;
+  return (countIntermediates() == 0 || words <= kMaxIntermediateWords) &&
          (received.empty() || shares.width % kPacketsPerLoad == 0);
 }
 

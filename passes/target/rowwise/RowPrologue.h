@@ -43,7 +43,10 @@ private:
   bool isBeforeLoop(Operation *op) const;
   bool ownsResults() const;
   bool ownsRows() const;
+  bool inputsLast() const;
   bool fits() const;
+  /// Returns the number of rows that stay in registers between two ops.
+  int64_t countIntermediates() const;
   linalg::GenericOp getMaker() const;
   linalg::GenericOp getIntermediateWriter(Value value) const;
   ReceivePacketsOp findReceived(Value input) const;
