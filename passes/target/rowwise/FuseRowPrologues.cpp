@@ -110,7 +110,7 @@ static void buildThread(ImplicitLocOpBuilder &builder, Value thread,
   Value warpsPerRow = constant(shares.warpsPerRow);
   indices.row = arith::DivUIOp::create(builder, owner, warpsPerRow);
   indices.warpOfRow = arith::RemUIOp::create(builder, owner, warpsPerRow);
-  SmallVector<Value> vectors = prologue.build(builder, indices, shares, warps);
+  SmallVector<Value> vectors = prologue.build(builder, indices, warps);
   if (busy < warps) {
     Value isThere = arith::CmpIOp::create(builder, arith::CmpIPredicate::ult,
                                           indices.warp, constant(busy));
@@ -169,8 +169,11 @@ static int64_t computeByWarps(Value rows, scf::ForOp vctas, int64_t threads,
   int64_t warps = threads / warpSize;
   auto type = cast<MemRefType>(rows.getType());
   std::optional<RowShares> shares = getShares(type, warps, warpSize);
-  RowPrologue prologue(rows, getReaders(rows, vctas), vctas);
-  if (!shares || !prologue.isComputed())
+  if (!shares)
+    return 0;
+  SmallVector<Operation *> readers = getReaders(rows, vctas);
+  RowPrologue prologue(rows, readers, vctas, *shares);
+  if (!prologue.isComputed())
     return 0;
   ImplicitLocOpBuilder builder(vctas.getLoc(), vctas);
   Value thread = createMappedLoop(builder, threads);

@@ -85,7 +85,12 @@ def FuseRowProloguesPass : Pass<"ark-fuse-row-prologues", "::mlir::ModuleOp"> {
     more warps compute each row with all loads in flight at once (prologue fusion). Each warp
     reduces and writes a share of the row. Reductions over a whole row go through shared memory,
     with one barrier. If rows arrive as LL packets, and no other op reads them, each thread
-    receives the elements that it computes, after it has issued all other loads.
+    receives the elements that it computes, after it has issued all other loads. One poll covers
+    all such rows, up to twelve loads of a thread.
+
+    Rows between the ops, such as the sum of all ranks' parts of a product and the residual, stay in
+    registers if no other op reads them. A norm of such a sum then takes one hand-off: each reader of
+    the parts adds them itself, in the order of ranks.
 
     The pass skips buffers with more rows than warps, rows whose length is not a multiple of a
     warp's load, and rows that do not fit into the registers of their warps.

@@ -3,6 +3,8 @@
 #ifndef ARK_PASSES_TARGET_ROWWISE_ROWPROLOGUE_H
 #define ARK_PASSES_TARGET_ROWWISE_ROWPROLOGUE_H
 
+#include "passes/target/rowwise/RowBuilder.h"
+
 #include "dialects/ark/ArkOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -11,56 +13,56 @@
 
 namespace mlir::ark {
 
-/// The division of a row among warps of `warpSize` threads: a range of elements
-/// for each warp, and `loads` loads of `width` elements for each thread.
-/// Neighbouring threads load neighbouring elements.
-struct RowShares {
-  int64_t warpSize = 0, warpsPerRow = 0, loads = 0, width = 0;
-
-  /// Returns the distance in elements between two loads of a thread.
-  int64_t getStep() const;
-  /// Returns the first element of thread `inWarp` in warp `warpOfRow` of a row.
-  Value getFirst(ImplicitLocOpBuilder &builder, Value warpOfRow,
-                 Value inWarp) const;
-};
-
-/// The row of a thread, the index of its warp among the warps of this row and
-/// among the warps of the CTA, and the index of the thread in its warp.
-struct ThreadIndices {
-  Value row, warpOfRow, warp, inWarp;
-};
-
 /// The ops before the loop over vCTAs that compute rows, `memref<MxK>`, from
-/// arguments of the body, such as a norm. Several warps compute one row
-/// together. Each warp issues all loads of its share at once. Warps exchange
-/// only row scalars, such as a sum.
+/// arguments of the body, such as a norm, or a sum over ranks and its norm.
+/// Several warps compute one row together. Each warp issues all loads of its
+/// share at once. Warps exchange only row scalars, such as a sum of squares.
 class RowPrologue {
 public:
-  /// Matches the ops that compute `rows`, which only `users` read.
-  RowPrologue(Value rows, ArrayRef<Operation *> users, scf::ForOp vctas);
+  /// Matches the ops that compute `rows`, which only `users` read, in the loop
+  /// over vCTAs. `shares` divides the rows among warps.
+  RowPrologue(Value rows, ArrayRef<Operation *> users, scf::ForOp vctas,
+              const RowShares &shares);
 
   /// Returns true if ops before the loop over vCTAs compute the rows.
   bool isComputed() const { return !ops.empty(); }
   /// Builds the elements of a row that a thread computes. Returns one vector
   /// per load. All `warps` warps of the CTA must execute the code.
   SmallVector<Value> build(ImplicitLocOpBuilder &builder,
-                           const ThreadIndices &indices,
-                           const RowShares &shares, int64_t warps) const;
+                           const ThreadIndices &indices, int64_t warps) const;
   /// Erases the ops, and the buffers and receives that no other op uses.
   void erase();
 
 private:
-  bool match(ArrayRef<Operation *> users, scf::ForOp vctas);
-  bool matchRowScalar(Value scalar, scf::ForOp vctas);
+  bool match(bool keepsIntermediates);
+  bool matchRow(linalg::GenericOp op);
+  bool matchInput(linalg::GenericOp op, OpOperand *operand);
+  bool matchRowScalar(Value scalar);
   bool addInput(Value input, AffineMap map);
   bool isRowScalar(Value value) const;
-  ReceivePacketsOp getReceived(Value input) const;
+  bool isBeforeLoop(Operation *op) const;
+  bool ownsResults() const;
+  bool ownsRows() const;
+  bool inputsLast() const;
+  bool fits() const;
+  /// Returns the number of rows that stay in registers between two ops.
+  int64_t countIntermediates() const;
+  linalg::GenericOp getMaker() const;
+  linalg::GenericOp getIntermediateWriter(Value value) const;
+  ReceivePacketsOp findReceived(Value input) const;
   /// Returns true if only the last op reads the input. An example is the weight
   /// of a norm.
   bool isOnlyOfLast(Value input) const;
 
   Value rows;
+  ArrayRef<Operation *> users;
+  scf::ForOp vctas;
+  RowShares shares;
+  /// True if rows between the ops stay in registers.
+  bool keepsIntermediates = true;
   SmallVector<Value> inputs;
+  /// The ops that receive inputs in registers.
+  SmallVector<ReceivePacketsOp> received;
   /// The ops in program order; the last op writes the rows. Empty if the ops
   /// did not match.
   SmallVector<linalg::GenericOp> ops;

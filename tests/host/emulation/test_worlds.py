@@ -24,6 +24,7 @@ from emulation.worlds import (
     in_place,
     looking_up,
     multiplying,
+    normalizing,
     pipelined,
     stepping,
     wait_for_more,
@@ -137,6 +138,16 @@ def test_products_by_tma(size: int, devices: int, make: Make) -> None:
         world.run(seed)
 
 
+@pytest.mark.parametrize(("size", "devices"), [*where(2), *where(4)])
+@pytest.mark.parametrize("rows", [1, 3])
+def test_norms_of_sums_over_ranks(rows: int, size: int, devices: int, make: Make) -> None:
+    """Each reader of a norm adds the products of all ranks and the residual in registers."""
+    world = make(normalizing(size, rows, 256), devices, iterations=2, exact=False)
+    assert "ld.relaxed.sys.global.v4.u32" in world.emulation.text
+    for seed in SEEDS[:2]:
+        world.run(seed)
+
+
 @pytest.mark.parametrize(("size", "devices"), [*where(2), *where(3)])
 def test_parts_of_a_vocabulary(size: int, devices: int, make: Make) -> None:
     world = make(heads(size), devices)
@@ -239,6 +250,16 @@ def test_packets_with_the_scope_of_a_gpu_show(make: Make) -> None:
     assert not world.judge({})
     mutants = [mutant for mutant in world.peer_mutants() if is_packet(mutant)]
     assert {(mutant.name.split(" ")[0], mutant.mutation) for mutant in mutants} == PACKETS
+    for mutant in mutants:
+        assert world.judge(mutant.changes()), mutant.name
+
+
+def test_packets_of_sums_with_the_scope_of_a_gpu_show(make: Make) -> None:
+    """The readers of norms poll for the products of both ranks."""
+    world = make(normalizing(2, 1, 256), 2, iterations=3, exact=False)
+    assert not world.judge({})
+    mutants = [m for m in world.peer_mutants() if is_packet(m) and ".sum " in m.name]
+    assert {(m.name.split(" ")[0], m.mutation) for m in mutants} == PACKETS
     for mutant in mutants:
         assert world.judge(mutant.changes()), mutant.name
 

@@ -161,6 +161,26 @@ def decoding(size: int) -> Programs:
     return [build_decode(config, batch=1, max_length=LENGTH) for config in divide(CONFIG, size)]
 
 
+def normalizing(size: int, rows: int, width: int) -> Programs:
+    """Returns programs in which products of all ranks and a residual are added and normalized, as
+    in a layer of a decoder: the readers of the norm receive the products of all ranks."""
+    programs: Programs = []
+    for rank in range(size):
+        with ark.Program("normalizing", rank=rank, world_size=size) as program:
+            residual = ark.input("x", (rows, width), ark.bf16)
+            hidden = residual
+            for name in ("first", "second"):
+                w = ark.parameter(f"{name}.w", (width, width), ark.bf16)
+                part = ark.matmul(hidden, w, transpose_other=True, name=f"{name}.part")
+                residual = ark.add(residual, ark.all_reduce(part, name=f"{name}.sum"))
+                weight = ark.parameter(f"{name}.norm", (width,), ark.bf16)
+                hidden = ark.rmsnorm(residual, weight)
+            w = ark.parameter("last.w", (width, width), ark.bf16)
+            ark.output("y", ark.matmul(hidden, w, transpose_other=True))
+        programs.append(program)
+    return programs
+
+
 def counting(size: int, stopper: int) -> Programs:
     """Returns programs in which one rank stops the launch once a sum over all ranks exceeds 11."""
     programs: Programs = []

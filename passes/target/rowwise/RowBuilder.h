@@ -1,0 +1,86 @@
+//===- RowBuilder.h - Code of threads that compute rows ---------*- C++ -*-===//
+
+#ifndef ARK_PASSES_TARGET_ROWWISE_ROWBUILDER_H
+#define ARK_PASSES_TARGET_ROWWISE_ROWBUILDER_H
+
+#include "passes/target/packets/PacketPolling.h"
+
+#include "dialects/ark/ArkOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "llvm/ADT/DenseMap.h"
+
+namespace mlir::ark {
+
+/// The division of a row among warps of `warpSize` threads: a range of elements
+/// for each warp, and `loads` loads of `width` elements for each thread.
+/// Neighbouring threads load neighbouring elements.
+struct RowShares {
+  int64_t warpSize = 0, warpsPerRow = 0, loads = 0, width = 0;
+
+  /// Returns the distance in elements between two loads of a thread.
+  int64_t getStep() const;
+  /// Returns the number of elements of a thread.
+  int64_t getElements() const { return loads * width; }
+  /// Returns the first element of thread `inWarp` in warp `warpOfRow` of a row.
+  Value getFirst(ImplicitLocOpBuilder &builder, Value warpOfRow,
+                 Value inWarp) const;
+};
+
+/// The row of a thread, the index of its warp among the warps of this row and
+/// among the warps of the CTA, and the index of the thread in its warp.
+struct ThreadIndices {
+  Value row, warpOfRow, warp, inWarp;
+};
+
+/// Returns the combining op of `scalar += f(row, ...)`; null for other ops.
+Operation *getCombiner(linalg::GenericOp op);
+
+/// Builds a row with the threads of several warps.
+class RowBuilder {
+public:
+  RowBuilder(ImplicitLocOpBuilder &builder, const ThreadIndices &indices,
+             const RowShares &shares, int64_t warps)
+      : builder(builder), indices(indices), shares(shares), warps(warps) {}
+
+  /// Loads the thread's elements of an input.
+  void load(Value input);
+  /// Polls for the packets of the thread's elements of several inputs.
+  void receive(ArrayRef<ReceivePacketsOp> ops);
+  void buildRowScalar(linalg::GenericOp op);
+  void buildReduction(linalg::GenericOp op);
+  /// Returns the thread's elements of the row that an op writes, one vector per
+  /// load.
+  SmallVector<Value> buildRow(linalg::GenericOp op);
+  /// Keeps the elements of a row that an op writes for the ops that read it.
+  void buildIntermediate(linalg::GenericOp op) {
+    loaded[op.getDpsInits()[0]] = buildRow(op);
+  }
+
+private:
+  Value index(int64_t value) {
+    return arith::ConstantIndexOp::create(builder, value);
+  }
+  Value getElement(int64_t load);
+  void addLoads(ReceivePacketsOp op, SmallVectorImpl<PacketLoad> &loads);
+  void keep(Value input, ArrayRef<Value> words);
+  Value import(Value constant);
+  Value inlineRegion(linalg::GenericOp op, ArrayRef<Value> values);
+  SmallVector<Value> getElements(linalg::GenericOp op, int64_t load,
+                                 int64_t element);
+  Value combine(Operation *combiner, Value a, Value b);
+  Value combineThreads(Operation *combiner, Value value, int64_t threads);
+  Value combineWarps(Operation *combiner, Value value);
+
+  ImplicitLocOpBuilder &builder;
+  ThreadIndices indices;
+  RowShares shares;
+  int64_t warps;
+  llvm::DenseMap<Value, Value> rowScalars, constants;
+  llvm::DenseMap<Value, SmallVector<Value>> loaded;
+};
+
+} // namespace mlir::ark
+
+#endif // ARK_PASSES_TARGET_ROWWISE_ROWBUILDER_H
