@@ -57,9 +57,11 @@ class _SemaphoreUse:
         sent: for each signal of copy 0 to the semaphore, the distances to which its task puts.
         foreign: the same for the signals of copy 1.
         waits: the copies that wait for the semaphore.
+        reached: the values that work items before a signal on its lane put.
     """
 
     def __init__(self) -> None:
+        self.reached: set[int] = set()
         self.sent: list[tuple[int, ...]] = []
         self.foreign: list[tuple[int, ...]] = []
         self.waits: set[int] = set()
@@ -88,12 +90,15 @@ class _Replication:
         self._manifest = pair.manifest
         self._sms = pair.manifest.target.sms // _COPIES
         self._entries: list[list[int]] = pair.tables.instructions.tolist()
+        self._times: list[list[int]] = pair.tables.timeline.tolist()
         self._packet_slot = len(pair.manifest.slot_bytes) - 1 if pair.manifest.packets else -1
         self._lanes = self._lanes_of_copies()
         self._tasks, self._others, self._task_index = self._pair_tasks()
         self._buffers = self._pair_buffers()
         self._values = self._pair_values()
         self._distances = [self._distances_of(task) for task in self._tasks]
+        self._put_values, sources = self._find_puts()
+        self._reads = self._find_reads(sources)
         self._check_lanes()
         self._uses = self._find_uses()
         self._twins = self._pair_semaphores()
@@ -222,12 +227,15 @@ class _Replication:
         uses = [_SemaphoreUse() for _ in self._manifest.semaphores]
         for copy, lanes in enumerate(self._lanes):
             for sm, first, last in lanes:
-                puts, items = (), 0
+                puts, items, before = (), 0, set[int]()
                 for code, number, _, _ in self._entries[first:last]:
                     if code == Opcode.RUN:
                         puts, items = self._distances[self._task_index[number][1]], items + 1
+                        before |= self._put_values[self._task_index[number][1]]
                     elif code != Opcode.STOP:
                         uses[number].add(copy, code, (sm, items), puts)
+                        if code == Opcode.SIGNAL:
+                            uses[number].reached |= before
         return uses
 
     def _pair_semaphores(self) -> list[int]:
@@ -266,27 +274,99 @@ class _Replication:
         everyone = tuple(range(1, self._ranks))
         return everyone if self._waits_for_all else tuple(sorted(set(puts))) or everyone
 
-    def _translate(
-        self, code: int, number: int, puts: tuple[int, ...]
-    ) -> Iterator[tuple[int, int]]:
-        """Yields the semaphores that replace one of copy 0: a semaphore of copy 0, and a shift.
+    def _lane_items(self, first: int, last: int) -> Iterator[tuple[int, int, int]]:
+        """Yields the instructions of a lane of a rank.
 
-        At rank r, the semaphore is that of rank r + shift.
+        An item is the index of an instruction of copy 0, a semaphore of copy 0 or -1, and a shift.
+        At rank r, the semaphore is that of rank r + shift. A lane of copy 0 that has waited once
+        for copy 1 needs no further wait. A lane of a rank has to wait for each rank from which it
+        reads, so that further waits come before the work items that read.
         """
-        plan, use = self._plans[number], self._uses[number]
-        if code == Opcode.SIGNAL and plan == "receiver":
-            if 0 in use.waits:
-                yield number, 0
-            if 1 in use.waits:
-                for distance in self._shifts(puts):
-                    yield self._twins[number], distance
-        elif code == Opcode.WAIT and plan == "sender" and not use.sent:
-            twin = self._twins[number]
-            sent = {d for each in self._uses[twin].sent for d in self._shifts(each)}
-            for distance in sorted(sent):
-                yield twin, -distance
-        else:
+        puts: tuple[int, ...] = ()
+        acquired: dict[int, set[int]] = {}
+        for index in range(first, last):
+            code, number, _, _ = self._entries[index]
+            if code == Opcode.SIGNAL:
+                for base, shift in self._signals(number, puts):
+                    yield index, base, shift
+            elif code == Opcode.WAIT:
+                if self._plans[number] != "sender" or self._uses[number].sent:
+                    yield index, number, 0
+                else:
+                    acquired.setdefault(number, set())
+                    if self._waits_for_all or not self._is_read_after(number, index, last):
+                        for distance in self._sent_to(number) - acquired[number]:
+                            acquired[number].add(distance)
+                            yield index, self._twins[number], -distance
+            else:
+                if code == Opcode.RUN:
+                    place = self._task_index[number][1]
+                    puts = self._distances[place]
+                    for semaphore, distance in self._missing(place, acquired):
+                        yield index, self._twins[semaphore], -distance
+                yield index, -1, 0
+
+    def _signals(self, number: int, puts: tuple[int, ...]) -> Iterator[tuple[int, int]]:
+        """Yields the semaphores that replace one that copy 0 signals after some puts."""
+        if self._plans[number] != "receiver":
             yield number, 0
+            return
+        waits = self._uses[number].waits
+        if 0 in waits:
+            yield number, 0
+        if 1 in waits:
+            for distance in self._shifts(puts):
+                yield self._twins[number], distance
+
+    def _sent_to(self, number: int) -> set[int]:
+        """Returns the distances to which copy 1 puts before it signals a semaphore."""
+        return {d for puts in self._uses[number].foreign for d in self._shifts(puts)}
+
+    def _is_read_after(self, number: int, index: int, last: int) -> bool:
+        """Returns True if the next work item reads what copy 1 puts before a signal."""
+        for code, subject, _, _ in self._entries[index:last]:
+            if code == Opcode.RUN:
+                reads = self._reads[self._task_index[subject][1]]
+                return not reads.keys().isdisjoint(self._uses[number].reached)
+        return False
+
+    def _missing(self, place: int, acquired: dict[int, set[int]]) -> list[tuple[int, int]]:
+        """Returns the semaphores and distances for which a task has to wait, and adds them."""
+        reads = self._reads[place]
+        result: list[tuple[int, int]] = []
+        for number, distances in acquired.items():
+            for value in reads.keys() & self._uses[number].reached:
+                for distance in reads[value] - distances:
+                    distances.add(distance)
+                    result.append((number, distance))
+        return sorted(result)
+
+    def _find_puts(self) -> tuple[list[frozenset[int]], dict[int, set[int]]]:
+        """Returns the values in the arena that each task of copy 0 puts to other ranks.
+
+        Further returns the distances from which each value comes.
+        """
+        put: list[frozenset[int]] = []
+        sources: dict[int, set[int]] = defaultdict(set)
+        for task, values, distances in zip(
+            self._tasks, self._values, self._distances, strict=True
+        ):
+            numbers = self._manifest.tasks[task].values
+            remote = [v for x, v in zip(numbers, values, strict=True) if self._is_remote(x)]
+            mine: set[int] = set()
+            for value, distance in zip(remote, distances, strict=True):
+                if self._manifest.values[value].slot == 0:
+                    sources[value].add(distance)
+                    mine.add(value)
+            put.append(frozenset(mine))
+        return put, sources
+
+    def _find_reads(self, sources: dict[int, set[int]]) -> list[dict[int, set[int]]]:
+        """Returns, for each task of copy 0, the values of other ranks and their distances."""
+        return [
+            {v: sources[v] for v in self._manifest.tasks[task].values if v in sources}
+            for task in self._tasks
+        ]
 
     def _arrivals(self, number: int) -> int:
         """Returns the arrivals at a semaphore of one rank, or of the world."""
@@ -301,6 +381,7 @@ class _Replication:
 
     def bundle(self) -> Bundle:
         """Returns the schedule of all ranks."""
+        self._items = [list(self._lane_items(first, last)) for _, first, last in self._lanes[0]]
         self._number_semaphores()
         instructions, lanes, timeline = self._make_lanes()
         self._number_values()
@@ -320,17 +401,14 @@ class _Replication:
         """Gives each semaphore of the world a number; those of the ranks follow each other."""
         self._first: dict[int, int] = {}
         self._semaphores: list[Semaphore] = []
-        used: dict[int, None] = {}
         taken: dict[str, int] = {}
-        for _, first, last in self._lanes[0]:
-            puts: tuple[int, ...] = ()
-            for code, number, _, _ in self._entries[first:last]:
-                if code == Opcode.RUN:
-                    puts = self._distances[self._task_index[number][1]]
-                elif code in (Opcode.SIGNAL, Opcode.WAIT):
-                    used |= dict.fromkeys(base for base, _ in self._translate(code, number, puts))
-                elif code == Opcode.BARRIER:
-                    used[number] = None
+        used: dict[int, None] = {}
+        for items in self._items:
+            for index, base, _ in items:
+                if self._entries[index][0] == Opcode.BARRIER:
+                    used[self._entries[index][1]] = None
+                elif base >= 0:
+                    used[base] = None
         for number in used:
             record = replace(self._manifest.semaphores[number], arrivals=self._arrivals(number))
             self._first[number] = len(self._semaphores)
@@ -348,10 +426,9 @@ class _Replication:
         """Returns instructions, lanes and timeline of the world."""
         rows: list[tuple[int, ...]] = []
         lanes: list[tuple[int, int, int]] = []
-        for sm, first, last in self._lanes[0]:
+        for (sm, _, _), items in zip(self._lanes[0], self._items, strict=True):
             begin = len(rows)
-            for index in range(first, last):
-                rows += self._rows(index, first)
+            rows += [self._row(*item) for item in items]
             lanes.append((sm, begin, len(rows)))
         template = np.array(rows, np.int64).reshape(-1, 8)
         code, base, shift, stride, b, c = template[:, :6].T
@@ -380,35 +457,26 @@ class _Replication:
             np.concatenate(times),
         )
 
-    def _rows(self, index: int, first: int) -> Iterator[tuple[int, ...]]:
-        """Yields the instructions of a rank for one of copy 0.
+    def _row(self, index: int, semaphore: int, shift: int) -> tuple[int, ...]:
+        """Returns an item of a lane as a row of numbers.
 
         A row is the code, the first of all ranks' subjects, the shift of the rank, the stride of
         subjects between ranks, two further fields, and the start and duration.
         """
         code, number, b, c = self._entries[index]
-        start, duration = self._pair.tables.timeline[index].tolist()
+        start, duration = self._times[index]
+        if semaphore >= 0:
+            waits = code != Opcode.SIGNAL
+            code = Opcode.WAIT if waits else Opcode.SIGNAL
+            field = self._arrivals(semaphore) if waits else b
+            duration = 0 if self._entries[index][0] == Opcode.RUN else duration
+            return code, self._first[semaphore], shift, 1, field, 0, start, duration
         if code == Opcode.RUN:
             place = self._task_index[number][1]
-            yield code, place * self._ranks, 0, 1, b, c, start, duration
-        elif code == Opcode.STOP:
-            yield code, self._slot_of_stop(), 0, 0, b, c, start, duration
-        elif code == Opcode.BARRIER:
-            arrivals = self._arrivals(number)
-            yield code, self._first[number], 0, 0, arrivals, c, start, duration
-        else:
-            puts = self._puts_before(index, first)
-            for base, shift in self._translate(code, number, puts):
-                field = b if code == Opcode.SIGNAL else self._arrivals(base)
-                yield code, self._first[base], shift, 1, field, c, start, duration
-
-    def _puts_before(self, index: int, first: int) -> tuple[int, ...]:
-        """Returns the distances to which the work item before an instruction puts."""
-        for before in range(index - 1, first - 1, -1):
-            code, task, _, _ = self._entries[before]
-            if code == Opcode.RUN:
-                return self._distances[self._task_index[task][1]]
-        return ()
+            return code, place * self._ranks, 0, 1, b, c, start, duration
+        if code == Opcode.STOP:
+            return code, self._slot_of_stop(), 0, 0, b, c, start, duration
+        return code, self._first[number], 0, 0, self._arrivals(number), c, start, duration
 
     # -- buffers, tasks and operands ---------------------------------------------------------------
 

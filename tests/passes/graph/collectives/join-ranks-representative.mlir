@@ -9,8 +9,8 @@ module attributes {ark.representative} {
   // CHECK-SAME: %[[X1:.+]]: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "rank1/x"}
   // CHECK-SAME: attributes {world_size = 2 : i64}
   // CHECK: %[[FAR0:.+]] = ark.group "rank0/put.to3" (%{{.+}} = %[[X0]]) attributes {ops = ["put"], plan = {rank = 0 : i64}}
-  // CHECK: %[[NEAR0:.+]] = ark.group "rank0/put.to2" (%{{.+}} = %[[X0]])
   // CHECK: %[[FAR1:.+]] = ark.group "rank1/put.to3" (%{{.+}} = %[[X1]]) attributes {ops = ["put"], plan = {rank = 1 : i64}}
+  // CHECK: %[[NEAR0:.+]] = ark.group "rank0/put.to2" (%{{.+}} = %[[X0]])
   // CHECK: %[[NEAR1:.+]] = ark.group "rank1/put.to2" (%{{.+}} = %[[X1]])
   // CHECK: ark.group "rank1/add" (%{{.+}} = %[[NEAR0]], %{{.+}} = %[[FAR0]])
   // CHECK: ark.group "rank0/add" (%{{.+}} = %[[NEAR1]], %{{.+}} = %[[FAR1]])
