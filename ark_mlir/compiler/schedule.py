@@ -45,6 +45,10 @@ def compile_schedule(
 
     Args:
         source, target, options, overrides: arguments of :func:`ark_mlir.compile`.
+        merge_ranks: whether one rank is compiled for all, if the programs of all ranks are equal
+            except for the number of the rank and the values of constants. By default, worlds of
+            more than 8 ranks are. Otherwise, and if the proof of the result fails, all ranks are
+            compiled, and the option `separate_ranks` of the bundle has the reason.
 
     Raises the errors of :func:`ark_mlir.compile`.
 

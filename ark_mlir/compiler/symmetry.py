@@ -24,7 +24,6 @@ MERGED_ABOVE = 8
 
 # The values of constants may differ: a rank adds the number of its first row to an index.
 _CONSTANT = re.compile(r"(= ark\.constant) .*? : ")
-_OF_RANK = ("rank", "sym_name")
 _MARK = "ark.representative"
 # Collectives that name a rank, or that send to neighbours only.
 _NAMES_RANK = ("ark.send", "ark.recv", "ark.broadcast")
@@ -57,6 +56,8 @@ def representative(module: ir.Operation, machine: Target, options: CompileOption
         raise NotSymmetricError("collectives are rings")
     if options.costs is not None or options.scheduler is not None:
         raise NotSymmetricError("the schedule depends on measured costs or on a named scheduler")
+    if options.tile:
+        raise NotSymmetricError("tiles are chosen by the names of groups")
     programs = [op.operation for op in module.regions[0].blocks[0]]
     if ranks < 3 or len(programs) != ranks:
         raise NotSymmetricError(f"there are {len(programs)} programs of {ranks} ranks")
@@ -66,7 +67,9 @@ def representative(module: ir.Operation, machine: Target, options: CompileOption
     chosen = 1
     for rank, text in texts.items():
         if text != texts[chosen]:
-            raise NotSymmetricError(f"the program of rank {rank} differs from that of rank {chosen}")
+            raise NotSymmetricError(
+                f"the program of rank {rank} differs from that of rank {chosen}"
+            )
     for op in by_rank[chosen].regions[0].blocks[0]:
         if op.operation.name in _NAMES_RANK:
             raise NotSymmetricError(f"{op.operation.name} names a rank")
@@ -80,14 +83,11 @@ def rank_of(module: ir.Operation) -> int:
 
 
 def _text(program: ir.Operation) -> str:
-    """Returns the text of a program without what may differ between the ranks of a class."""
+    """Returns the text of a program without what may differ between equal ranks."""
     copy = program.clone().operation
-    for name in _OF_RANK:
-        if name in copy.attributes:
-            if name == "rank":
-                copy.attributes[name] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64, copy.context), 0)
-            else:
-                copy.attributes[name] = ir.StringAttr.get("program", copy.context)
+    number = ir.IntegerType.get_signless(64, copy.context)
+    copy.attributes["rank"] = ir.IntegerAttr.get(number, 0)
+    copy.attributes["sym_name"] = ir.StringAttr.get("program", copy.context)
     text = str(copy.get_asm(large_elements_limit=16))
     copy.erase()
     return _CONSTANT.sub(r"\1 : ", text)
@@ -96,8 +96,12 @@ def _text(program: ir.Operation) -> str:
 def _alone(module: ir.Operation, rank: int) -> ir.Operation:
     """Returns a copy of a module with the program of one rank only."""
     copy = module.clone().operation
-    for op in list(copy.regions[0].blocks[0]):
-        if ir.IntegerAttr(op.operation.attributes["rank"]).value != rank:
-            op.operation.erase()
+    programs = [op.operation for op in copy.regions[0].blocks[0]]
+    name = programs[0].attributes["sym_name"]
+    for program in programs:
+        if ir.IntegerAttr(program.attributes["rank"]).value == rank:
+            program.attributes["sym_name"] = name
+        else:
+            program.erase()
     copy.attributes[_MARK] = ir.UnitAttr.get(copy.context)
     return copy

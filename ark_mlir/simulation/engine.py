@@ -267,7 +267,9 @@ class Simulation:
 
     def _streaming_time(self, lane: int, sends: dict[int, int]) -> float:
         source = self._rank[lane]
-        return sum(size / self._way(source, target).path.lane_gbps for target, size in sends.items())
+        return sum(
+            size / self._way(source, target).path.lane_gbps for target, size in sends.items()
+        )
 
     def _send(self, lane: int, index: int, sends: dict[int, int], now: float) -> float:
         """Sends the messages of a work item; returns the time at which the lane continues."""

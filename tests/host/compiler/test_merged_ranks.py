@@ -12,7 +12,7 @@ pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
 
 import ark_mlir as ark
 from ark_mlir.bundle import Bundle, Opcode
-from ark_mlir.compiler import check_bundle, compile_schedule
+from ark_mlir.compiler import check_bundle, compile_schedule, schedule
 from ark_mlir.compiler.replication import replicate
 from ark_mlir.compiler.symmetry import NotSymmetricError
 from ark_mlir.models.decoder import DecoderConfig, build_decode, divide
@@ -82,11 +82,10 @@ def test_merged_ranks_have_the_schedule_of_the_whole_world(world: str, ranks: in
     assert "merged_ranks" not in whole.manifest.options
     assert opcodes(one)[Opcode.RUN] == opcodes(whole)[Opcode.RUN]
     assert one.manifest.ranks == whole.manifest.ranks == ranks
-    assert sum(map(sum, (s.values() for s in find_sends(one).values()))) == sum(
-        map(sum, (s.values() for s in find_sends(whole).values()))
-    )
-    ours, theirs = (simulate(each, "h200").total_ns for each in (one, whole))
-    assert ours == pytest.approx(theirs, rel=0.02)
+    ours, theirs = (simulate(each, "h200") for each in (one, whole))
+    # Ranks at both ends of a sum have slightly different tasks, which merged ranks have not.
+    assert ours.sent_bytes == pytest.approx(theirs.sent_bytes, rel=0.02)
+    assert ours.total_ns == pytest.approx(theirs.total_ns, rel=0.06)
 
 
 @pytest.mark.parametrize("world", WORLDS)
@@ -112,31 +111,30 @@ def test_each_rank_sends_to_the_ranks_that_its_tasks_name() -> None:
     assert len(np.unique(sent[~np.eye(4, dtype=bool)])) == 1
 
 
-def test_a_lost_wait_fails_the_proof() -> None:
+def test_a_lost_wait_for_another_rank_fails_the_proof(monkeypatch: pytest.MonkeyPatch) -> None:
     """The proof covers all ranks: it does not rely on their symmetry."""
     bundle = merged(gathers(4))
     instructions = bundle.tables.instructions.copy()
-    names = bundle.manifest.semaphores
-    waits = [
-        index
-        for index, (code, number, _, _) in enumerate(instructions.tolist())
-        if code == Opcode.WAIT and names[number].name.startswith("rank2/")
-    ]
     lanes = bundle.tables.lane_of
-    sms = bundle.manifest.target.sms // 4
-    index = next(i for i in waits if int(bundle.tables.lanes[lanes[i], 0]) // sms != 2)
-    own = next(i for i in waits if int(bundle.tables.lanes[lanes[i], 0]) // sms == 2)
-    # The lane waits for a semaphore of its own rank in place of that of rank 2.
-    other = names[instructions[index, 1]].name.replace("rank2/", "rank1/")
-    assert own != index and other
-    instructions[index] = instructions[index - 1] if instructions[index - 1, 0] == 2 else [
-        Opcode.WAIT,
-        *instructions[waits[0], 1:],
-    ]
+    ranks = bundle.tables.lanes[lanes, 0] // (bundle.manifest.target.sms // 4)
+    codes, numbers = instructions[:, 0], instructions[:, 1]
+    sent = {int(n): int(r) for n, r in zip(numbers[codes == 1], ranks[codes == 1], strict=True)}
+    index = next(
+        i for i, n in enumerate(numbers.tolist()) if codes[i] == Opcode.WAIT and sent[n] != ranks[i]
+    )
+    # The lane waits for the same semaphore of its own rank.
+    number = int(instructions[index, 1])
+    instructions[index, 1] = number - sent[number] + int(ranks[index])
     sections = {**bundle.sections, "instructions": memoryview(instructions.tobytes())}
-    broken = replace(bundle, sections=sections)
-    with pytest.raises(ark.VerificationError):
-        check_bundle(broken)
+    with pytest.raises(ark.VerificationError, match=r"hazard|deadlock"):
+        check_bundle(replace(bundle, sections=sections))
+
+    def lost(world: Bundle) -> None:
+        raise ark.VerificationError("a race")
+
+    monkeypatch.setattr(schedule, "prove", lost)
+    whole = compile_schedule(gathers(4), TARGET, merge_ranks=True)
+    assert whole.manifest.options["separate_ranks"] == "the proof of all ranks failed: a race"
 
 
 def test_ranks_beyond_one_host_are_merged_by_default() -> None:
@@ -158,7 +156,7 @@ def test_the_stages_of_a_pipeline_are_compiled_whole() -> None:
     for rank in range(4):
         with ark.Program("stages", rank=rank, world_size=4) as program:
             x = ark.input("x", (256,))
-            x = x * 2 if rank == 0 else ark.recv((256,), rank - 1)
+            x = x * 2 if rank == 0 else ark.recv((256,), ark.fp32, rank - 1)
             ark.output("y", x if rank == 3 else ark.send(ark.relu(x), rank + 1))
         programs.append(program)
     bundle = compile_schedule(programs, TARGET, merge_ranks=True)
@@ -173,9 +171,7 @@ def test_the_stages_of_a_pipeline_are_compiled_whole() -> None:
         (TARGET, {"scheduler": "round-robin"}, "measured costs or on a named scheduler"),
     ],
 )
-def test_worlds_that_are_compiled_whole(
-    target: str, options: dict[str, str], reason: str
-) -> None:
+def test_worlds_that_are_compiled_whole(target: str, options: dict[str, str], reason: str) -> None:
     bundle = compile_schedule(sums(4), target, merge_ranks=True, **options)  # type: ignore[arg-type]
     assert reason in bundle.manifest.options["separate_ranks"]
 
