@@ -3,6 +3,10 @@
 Copy 0 is compared with copy 1: each stands for the other ranks of the other copy.
 """
 
+# The stubs of numpy leave the elements of arrays unknown.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 import re

@@ -12,8 +12,8 @@ module attributes {ark.representative} {
   // CHECK: %[[FAR1:.+]] = ark.group "rank1/put.to3" (%{{.+}} = %[[X1]]) attributes {ops = ["put"], plan = {rank = 1 : i64}}
   // CHECK: %[[NEAR0:.+]] = ark.group "rank0/put.to2" (%{{.+}} = %[[X0]])
   // CHECK: %[[NEAR1:.+]] = ark.group "rank1/put.to2" (%{{.+}} = %[[X1]])
-  // CHECK: ark.group "rank1/add" (%{{.+}} = %[[NEAR0]], %{{.+}} = %[[FAR0]])
   // CHECK: ark.group "rank0/add" (%{{.+}} = %[[NEAR1]], %{{.+}} = %[[FAR1]])
+  // CHECK: ark.group "rank1/add" (%{{.+}} = %[[NEAR0]], %{{.+}} = %[[FAR0]])
   // CHECK-NOT: ark.program
   ark.program @p(%x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
       -> (tensor<4xf32> {ark.name = "y"}) attributes {rank = 1 : i64, world_size = 4 : i64} {
