@@ -485,16 +485,14 @@ struct JoinRanksPass : ark::impl::JoinRanksPassBase<JoinRanksPass> {
     if (programs.empty())
       return;
     numRanks += programs.size();
-    bool isRepresentative =
-        getOperation()->hasAttr(kRepresentativeAttr);
+    bool isRepresentative = getOperation()->hasAttr(kRepresentativeAttr);
     if (isRepresentative && programs.size() != 1) {
       programs[1].emitError("is the second program of a module in which one "
                             "program stands for all ranks (channel_c4)");
       return signalPassFailure();
     }
-    LogicalResult joined = isRepresentative
-                               ? Joiner(programs.front()).run()
-                               : Joiner(std::move(programs)).run();
+    LogicalResult joined = isRepresentative ? Joiner(programs.front()).run()
+                                            : Joiner(std::move(programs)).run();
     if (failed(joined))
       signalPassFailure();
   }

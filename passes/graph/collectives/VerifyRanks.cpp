@@ -256,8 +256,9 @@ static LogicalResult verifyWorldSizes(ProgramOp program) {
   return success();
 }
 
-/// ranks_c6: one program stands for the programs of all ranks. What a rank sends
-/// then depends only on the distance of the receiver, so no op may name a rank.
+/// ranks_c6: one program stands for the programs of all ranks. What a rank
+/// sends then depends only on the distance of the receiver, so no op may name a
+/// rank.
 static LogicalResult verifyRepresentative(ArrayRef<ProgramOp> programs) {
   ProgramOp program = programs.front();
   if (programs.size() > 1)

@@ -78,8 +78,7 @@ TaskBuffers::TaskBuffers(ProgramOp program)
   }
 }
 
-bool TaskBuffers::comesLater(TaskOp reader, TaskOp writer,
-                             Value buffer) const {
+bool TaskBuffers::comesLater(TaskOp reader, TaskOp writer, Value buffer) const {
   bool onlyBuffer = isRepresentative && getRank(reader) != getRank(writer);
   unsigned first = positions.lookup(writer), last = positions.lookup(reader);
   llvm::SmallSetVector<unsigned, 8> dependents;
@@ -339,7 +338,8 @@ void HandOff::addReader(ArrayRef<TaskUse> uses, int64_t maxElements,
                         TemporaryLimit &temporaries) {
   SmallVector<TaskUse> candidates;
   for (TaskUse use : uses)
-    if (isWhole(use.get()) && !buffers.comesLater(use.task, writer.task, buffer))
+    if (isWhole(use.get()) &&
+        !buffers.comesLater(use.task, writer.task, buffer))
       candidates.push_back(use);
   size_t received = 0;
   for (PacketReceipt &receipt : getReceipts(candidates)) {
