@@ -24,7 +24,7 @@ COPIES = 2
 PUT = re.compile(r"\bto(\d+)(_\d+)?(?=\+|$)")
 
 
-_Place = tuple[int, int]
+_Position = tuple[int, int]
 
 
 class SemaphoreUse:
@@ -42,22 +42,22 @@ class SemaphoreUse:
         self.sent: list[tuple[int, ...]] = []
         self.foreign: list[tuple[int, ...]] = []
         self.waits: set[int] = set()
-        self._places: dict[tuple[int, int], list[_Place]] = defaultdict(list)
+        self._positions: dict[tuple[int, int], list[_Position]] = defaultdict(list)
 
-    def add(self, copy: int, code: int, place: _Place, puts: tuple[int, ...]) -> None:
-        """Adds an instruction: `place` is its SM, and the number of work items before it."""
-        self._places[copy, code].append(place)
+    def add(self, copy: int, code: int, position: _Position, puts: tuple[int, ...]) -> None:
+        """Adds an instruction: `position` is its SM, and the number of work items before it."""
+        self._positions[copy, code].append(position)
         if code == Opcode.SIGNAL:
             (self.foreign if copy else self.sent).append(puts)
         elif code == Opcode.WAIT:
             self.waits.add(copy)
 
-    def places(self, swapped: int) -> tuple[tuple[int, int, tuple[_Place, ...]], ...]:
+    def positions(self, swapped: int) -> tuple[tuple[int, int, tuple[_Position, ...]], ...]:
         """Returns all instructions; with `swapped`, those of copy 0 as if copy 1 had them."""
         return tuple(
             sorted(
-                (copy ^ swapped, code, tuple(sorted(places)))
-                for (copy, code), places in self._places.items()
+                (copy ^ swapped, code, tuple(sorted(positions)))
+                for (copy, code), positions in self._positions.items()
             )
         )
 
@@ -252,15 +252,15 @@ class Copies:
         return uses
 
     def _pair_semaphores(self) -> list[int]:
-        """Returns, for each semaphore, that which the other copy uses in its place.
+        """Returns, for each semaphore, that which the other copy uses instead.
 
         The order of waits before a work item, and of signals after it, may differ.
         """
-        found = {use.places(0): number for number, use in enumerate(self._uses)}
+        found = {use.positions(0): number for number, use in enumerate(self._uses)}
         twins: list[int] = []
         for number, use in enumerate(self._uses):
-            twin = found.get(use.places(1))
-            if twin is None or self._uses[twin].places(1) != use.places(0):
+            twin = found.get(use.positions(1))
+            if twin is None or self._uses[twin].positions(1) != use.positions(0):
                 name = self._manifest.semaphores[number].name
                 raise NotSymmetricError(f"the copies of semaphore {name!r} differ")
             twins.append(twin)

@@ -44,7 +44,7 @@ def replicate(pair: Bundle, ranks: int, rank: int, *, waits_for_all: bool = Fals
     return _Replication(pair, ranks, rank, waits_for_all).bundle()
 
 
-_Place = tuple[int, int]
+_Position = tuple[int, int]
 
 
 class _Replication(Copies):
@@ -103,9 +103,9 @@ class _Replication(Copies):
                             yield index, self._twins[number], -distance
             else:
                 if code == Opcode.RUN:
-                    place = self._task_index[number][1]
-                    puts = self._distances[place]
-                    for semaphore, distance in self._missing(place, acquired):
+                    position = self._task_index[number][1]
+                    puts = self._distances[position]
+                    for semaphore, distance in self._missing(position, acquired):
                         yield index, self._twins[semaphore], -distance
                 yield index, -1, 0
 
@@ -133,9 +133,9 @@ class _Replication(Copies):
                 return not reads.keys().isdisjoint(self._uses[number].reached)
         return False
 
-    def _missing(self, place: int, acquired: dict[int, set[int]]) -> list[tuple[int, int]]:
+    def _missing(self, position: int, acquired: dict[int, set[int]]) -> list[tuple[int, int]]:
         """Returns the semaphores and distances for which a task has to wait, and adds them."""
-        reads = self._reads[place]
+        reads = self._reads[position]
         result: list[tuple[int, int]] = []
         for number, distances in acquired.items():
             for value in reads.keys() & self._uses[number].reached:
@@ -161,7 +161,7 @@ class _Replication(Copies):
         self._number_semaphores()
         instructions, lanes, timeline = self._make_lanes()
         self._number_values()
-        values = [self._values_of(place) for place in range(len(self._tasks))]
+        values = [self._values_of(position) for position in range(len(self._tasks))]
         tasks = self._make_tasks(values)
         manifest = self._make_manifest(tasks, instructions)
         table, operands = self._make_operands(manifest, values)
@@ -248,8 +248,8 @@ class _Replication(Copies):
             duration = 0 if self._entries[index][0] == Opcode.RUN else duration
             return code, self._first[semaphore], shift, 1, field, 0, start, duration
         if code == Opcode.RUN:
-            place = self._task_index[number][1]
-            return code, place * self._ranks, 0, 1, b, c, start, duration
+            position = self._task_index[number][1]
+            return code, position * self._ranks, 0, 1, b, c, start, duration
         if code == Opcode.STOP:
             return code, self._slot_of_stop(), 0, 0, b, c, start, duration
         return code, self._first[number], 0, 0, self._arrivals(number), c, start, duration
@@ -278,8 +278,8 @@ class _Replication(Copies):
         self._world_buffers: list[Buffer] = []
         for outputs in (False, True):
             own = self._own_buffers(outputs)
-            for place, buffer in enumerate(own):
-                numbers[buffer.slot - 1] = len(self._world_buffers) + place, len(own)
+            for position, buffer in enumerate(own):
+                numbers[buffer.slot - 1] = len(self._world_buffers) + position, len(own)
             for rank in range(self._ranks):
                 for buffer in own:
                     name = renamed(buffer.name, 0, rank)
@@ -304,12 +304,12 @@ class _Replication(Copies):
             ]
         self._numbers = numbers
 
-    def _values_of(self, place: int) -> NDArray[np.int64]:
+    def _values_of(self, position: int) -> NDArray[np.int64]:
         """Returns the values of a task of copy 0 at all ranks, ``[ranks, operands]``."""
-        distances = iter(self._distances[place])
+        distances = iter(self._distances[position])
         rows: list[tuple[int, int, int]] = []
-        of_task = self._manifest.tasks[self._tasks[place]].values
-        for number, local in zip(of_task, self._values[place], strict=True):
+        of_task = self._manifest.tasks[self._tasks[position]].values
+        for number, local in zip(of_task, self._values[position], strict=True):
             shift = next(distances) if self._is_remote(number) else 0
             rows.append((*self._numbers[local], shift))
         first, stride, shifts = np.array(rows, np.int64).reshape(-1, 3).T

@@ -270,7 +270,7 @@ static LogicalResult verifyRepresentative(ArrayRef<ProgramOp> programs) {
     return program.emitError("stands for all ranks, and the ranks have domains "
                              "(ranks_c6)");
   for (Operation &op : program.getBody().front())
-    if (isa<SendOp, RecvOp, BroadcastOp>(op))
+    if (isa<SendOp, RecvOp>(op) || isa<BroadcastOp>(op))
       return op.emitError("'") << op.getName()
                                << "' names a rank, in a program that stands "
                                   "for all ranks (ranks_c6)";
