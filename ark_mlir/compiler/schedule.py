@@ -6,13 +6,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from .. import ir
 from ..bundle import Bundle
+from ..errors import VerificationError
 from ..progress import Progress
 from ..targets import Code, Target, backend_of
 from .lowering import choose_target, lower, set_domains, shares_device
 from .options import CompileKeywords, CompileOptions
 from .packaging import take_kernel
-from .source import load_module
+from .replication import replicate
+from .source import count_ranks, load_module
+from .symmetry import MERGED_ABOVE, NotSymmetricError, rank_of, representative
+from .table_proof import prove
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -29,6 +34,8 @@ def compile_schedule(
     source: Source | Sequence[Source],
     target: str | Target | None = None,
     options: CompileOptions | None = None,
+    *,
+    merge_ranks: bool | None = None,
     **overrides: Unpack[CompileKeywords],
 ) -> Bundle:
     """Compiles a program up to its schedule; the bundle has no code and cannot run.
@@ -38,6 +45,10 @@ def compile_schedule(
 
     Args:
         source, target, options, overrides: arguments of :func:`ark_mlir.compile`.
+        merge_ranks: whether one rank is compiled for all, if the programs of all ranks are equal
+            except for the number of the rank and the values of constants. By default, worlds of
+            more than 8 ranks are. Otherwise, and if the proof of the result fails, all ranks are
+            compiled, and the option `separate_ranks` of the bundle has the reason.
 
     Raises the errors of :func:`ark_mlir.compile`.
 
@@ -49,10 +60,56 @@ def compile_schedule(
     module = load_module(source)
     machine = choose_target(module, target, chosen.devices)
     set_domains(module, chosen)
-    backend = backend_of(machine.backend)
-    # Lowering joins the programs of the ranks.
-    shared = shares_device(module, machine, chosen.devices)
+    ranks = count_ranks(module)
+    if merge_ranks is None:
+        merge_ranks = ranks > MERGED_ABOVE
     with Progress("compiling the schedule") as progress:
-        lower(module, machine, backend, chosen, "kernel", progress)
-        parts = take_kernel(module, machine, chosen, shared)
-        return Bundle.from_parts(*parts.finish(Code(_NO_CODE, machine.arch, ()), None))
+        if not merge_ranks:
+            return _compile(module, machine, chosen, progress)
+        try:
+            return _compile_merged(module, machine, chosen, progress)
+        except NotSymmetricError as reason:
+            bundle = _compile(module, machine, chosen, progress)
+            return _with_option(bundle, "separate_ranks", str(reason))
+
+
+def _compile(
+    module: ir.Operation, machine: Target, options: CompileOptions, progress: Progress
+) -> Bundle:
+    # Lowering joins the programs of the ranks.
+    shared = shares_device(module, machine, options.devices)
+    lower(module, machine, backend_of(machine.backend), options, "kernel", progress)
+    parts = take_kernel(module, machine, options, shared)
+    return Bundle.from_parts(*parts.finish(Code(_NO_CODE, machine.arch, ()), None))
+
+
+def _compile_merged(
+    module: ir.Operation, machine: Target, options: CompileOptions, progress: Progress
+) -> Bundle:
+    """Compiles one rank for all, and proves the schedule of all ranks.
+
+    Raises NotSymmetricError if the ranks are not symmetric.
+    """
+    ranks = count_ranks(module)
+    one = representative(module, machine, options)
+    rank = rank_of(one)
+    pair = _compile(one, machine, options, progress)
+    progress.step("replication")
+    for waits_for_all in (False, True):
+        world = replicate(pair, ranks, rank, waits_for_all=waits_for_all)
+        if not options.verify:
+            break
+        progress.step("proof of all ranks")
+        try:
+            prove(world)
+            break
+        except VerificationError as error:
+            failure = error
+    else:
+        raise NotSymmetricError(f"the proof of all ranks failed: {failure.message}") from failure
+    return _with_option(world, "merged_ranks", ranks)
+
+
+def _with_option(bundle: Bundle, name: str, value: str | int) -> Bundle:
+    options = {**bundle.manifest.options, name: value}
+    return replace(bundle, manifest=replace(bundle.manifest, options=options))

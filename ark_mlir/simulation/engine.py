@@ -10,14 +10,14 @@ from __future__ import annotations
 import heapq
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ..bundle import Bundle, Opcode
 from ..errors import InvalidUsageError
 from .exchanges import Exchanges, rank_of_lanes
-from .topology import Topology
+from .topology import Route, Topology
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -93,6 +93,18 @@ class _Arrivals:
     last_elsewhere: tuple[float, int]
 
 
+class _Way(NamedTuple):
+    """The path between two ranks, with the states of its links.
+
+    Attributes:
+        path: the path of the topology.
+        links: the links in order, each with its bytes per ns and its least time for a message.
+    """
+
+    path: Route
+    links: tuple[tuple[LinkState, float, float], ...]
+
+
 class Simulation:
     """One simulation; `durations` has the time of each instruction without its waits, in ns."""
 
@@ -131,7 +143,7 @@ class Simulation:
                 self._groups_of_sender[sender].append(group)
         self._receivers: dict[int, list[int]] = defaultdict(list)
         self._arrivals: dict[tuple[int, int], _Arrivals] = {}
-        self._routes: dict[tuple[int, int], list[tuple[LinkState, str]]] = {}
+        self._ways: dict[tuple[int, int], _Way] = {}
         self._links: dict[str, LinkState] = {}
         self._events: list[tuple[float, int]] = []
 
@@ -256,52 +268,58 @@ class Simulation:
     def _streaming_time(self, lane: int, sends: dict[int, int]) -> float:
         source = self._rank[lane]
         return sum(
-            size / self._topology.path(source, target).lane_gbps for target, size in sends.items()
+            size / self._way(source, target).path.lane_gbps for target, size in sends.items()
         )
 
     def _send(self, lane: int, index: int, sends: dict[int, int], now: float) -> float:
         """Sends the messages of a work item; returns the time at which the lane continues."""
         source = self._rank[lane]
-        end, issue = self._computed[index], now
+        end, issue, delivered = self._computed[index], now, self._delivered[lane]
         for target, size in sends.items():
-            path = self._topology.path(source, target)
+            path, links = self._way(source, target)
             issued = issue + size / path.lane_gbps
             head, last = issue, issued
-            for number, (link, name) in enumerate(self._route(source, target)):
-                occupation = self._topology.links[name].occupation(size)
+            is_first = True
+            for link, gbps, gap in links:
+                occupation = max(gap, size / gbps)
                 head = link.carry(head, size, occupation)
-                last = max(last, head + occupation)
-                if number == 0:
-                    end = max(end, issued, head + occupation)
+                left = head + occupation
+                last = max(last, left)
+                if is_first:
+                    end = max(end, issued, left)
+                    is_first = False
             arrival = last + path.latency_ns
             self._arrival[index, target] = arrival
-            self._delivered[lane] = max(self._delivered[lane], arrival)
+            delivered = max(delivered, arrival)
             issue = issued
+        self._delivered[lane] = delivered
         return end
 
-    def _route(self, source: int, target: int) -> list[tuple[LinkState, str]]:
+    def _way(self, source: int, target: int) -> _Way:
         key = source, target
-        if key not in self._routes:
+        way = self._ways.get(key)
+        if way is None:
+            path = self._topology.path(source, target)
             names = self._topology.link_names(source, target)
-            kinds = self._topology.path(source, target).links
-            self._routes[key] = [
-                (self._links.setdefault(name, LinkState()), kind)
+            kinds = [self._topology.links[name] for name in path.links]
+            links = tuple(
+                (self._links.setdefault(name, LinkState()), kind.gbps, kind.gap_ns)
                 for name, kind in zip(names, kinds, strict=True)
-            ]
-        return self._routes[key]
+            )
+            way = self._ways[key] = _Way(path, links)
+        return way
 
     # -- semaphores --------------------------------------------------------------------------------
 
     def _signal(self, lane: int, index: int, now: float) -> None:
         number = self._entries[index][1]
         semaphore, rank = self._semaphores[number], self._rank[lane]
-        end = now + self._durations[index]
+        end, delivered = now + self._durations[index], self._delivered[lane]
         for waiter in self._waiters[number]:
             if waiter == rank:
                 seen = end + self._topology.gpu.handoff_ns
             else:
-                signal = self._topology.path(rank, waiter).signal_ns
-                seen = max(now + signal, self._delivered[lane])
+                seen = max(now + self._way(rank, waiter).path.signal_ns, delivered)
             semaphore.see(waiter, seen, index)
         self._arrive(semaphore, now)
 

@@ -72,6 +72,7 @@ class Prediction:
         measured_ns: the measured time, if there is one.
         bubble: of a pipeline, the share of the time in which a rank executes no work item, the mean
             over all ranks; None if no plan names a microbatch.
+        note: how the ranks were compiled, if there are more than the ranks of a host; else None.
 
     Example:
         >>> from ark_mlir.simulation import simulate
@@ -90,6 +91,7 @@ class Prediction:
     timeline: NDArray[np.int64] = field(repr=False)
     measured_ns: float | None = None
     bubble: float | None = None
+    note: str | None = None
 
     @property
     def error(self) -> float | None:
@@ -113,6 +115,8 @@ class Prediction:
         ]
         if self.bubble is not None:
             result.append(("bubble", f"{100 * self.bubble:.1f} %"))
+        if self.note is not None:
+            result.append(("schedule", self.note))
         if self.measured_ns is not None and self.error is not None:
             result.append(("measured", duration(self.measured_ns)))
             result.append(("error of the prediction", f"{100 * self.error:+.1f} %"))

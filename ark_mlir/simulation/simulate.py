@@ -79,7 +79,18 @@ def simulate(
         timeline,
         measured_ns,
         bubble(bundle, timeline) if is_pipeline else None,
+        _note(bundle),
     )
+
+
+def _note(bundle: Bundle) -> str | None:
+    """Returns how ``compile_schedule`` compiled the ranks, if it tried to compile one for all."""
+    options = bundle.manifest.options
+    if "merged_ranks" in options:
+        return "of one rank, which stands for all ranks"
+    if "separate_ranks" in options:
+        return f"of each rank, since {options['separate_ranks']}"
+    return None
 
 
 def _check(

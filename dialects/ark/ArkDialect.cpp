@@ -5,6 +5,7 @@
 #include "dialects/ark/ArkDomains.h"
 #include "dialects/ark/ArkMeasurements.h"
 #include "dialects/ark/ArkOps.h"
+#include "dialects/ark/ArkRepresentative.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 
 using namespace mlir;
@@ -67,6 +68,12 @@ LogicalResult ArkDialect::verifyOperationAttribute(Operation *op,
         llvm::any_of(domains.asArrayRef(), isNegative))
       return op->emitOpError("attribute '")
              << name << "' must be an array of numbers of domains, on a module";
+    return success();
+  }
+  if (name == kRepresentativeAttr) {
+    if (!isa<ModuleOp>(op) || !isa<UnitAttr>(attribute.getValue()))
+      return op->emitOpError("attribute '")
+             << name << "' must be a unit attribute, on a module";
     return success();
   }
   if (name == kNetworkAttr) {

@@ -16,10 +16,8 @@ Execution::Execution(ScheduleOp schedule, const ProgramAccesses &program,
     semaphores.push_back(
         {semaphore, static_cast<int64_t>(semaphore.getArrivals()), {}, {}, {}});
   }
-  for (Semaphore &semaphore : semaphores)
-    semaphore.clock.assign(lanes.size(), 0);
   // Clock 0: no item is known to have happened.
-  clocks.emplace_back(lanes.size(), 0);
+  clocks.emplace_back();
   acquisitions.push_back({0, 0, 0});
   clockChanges.assign(lanes.size(), {{0, 0}});
   next.assign(lanes.size(), 0);
@@ -68,12 +66,9 @@ Execution::Semaphore *Execution::getSemaphore(Operation *item, bool &signals,
 /// has acquired.
 void Execution::signal(unsigned lane, Semaphore &semaphore) {
   uint32_t index = makeClock(lane);
-  if (semaphore.joined.insert(index).second) {
-    ArrayRef<uint32_t> known = clocks[index];
-    for (size_t other = 0; other < lanes.size(); ++other)
-      semaphore.clock[other] = std::max(semaphore.clock[other], known[other]);
-  }
-  semaphore.clock[lane] = std::max(semaphore.clock[lane], next[lane]);
+  if (semaphore.joined.insert(index).second)
+    semaphore.clock.join(clocks[index], allocator);
+  semaphore.clock.raise(lane, next[lane], allocator);
   if (--semaphore.missing == 0) {
     ready.append(semaphore.waiting);
     semaphore.waiting.clear();
@@ -87,16 +82,12 @@ uint32_t Execution::makeClock(unsigned lane) {
   uint32_t last = clockChanges[lane].back().acquisition;
   if (acquisitions[last].clock != Acquisition::kNoClock)
     return acquisitions[last].clock;
-  std::vector<uint32_t> clock(lanes.size(), 0);
-  auto join = [&](ArrayRef<uint32_t> known) {
-    for (size_t other = 0; other < clock.size(); ++other)
-      clock[other] = std::max(clock[other], known[other]);
-  };
+  Clock clock;
   uint32_t index = last;
   for (; acquisitions[index].clock == Acquisition::kNoClock;
        index = acquisitions[index].previous)
-    join(semaphores[acquisitions[index].semaphore].clock);
-  join(clocks[acquisitions[index].clock]);
+    clock.join(semaphores[acquisitions[index].semaphore].clock, allocator);
+  clock.join(clocks[acquisitions[index].clock], allocator);
   acquisitions[last].clock = clocks.size();
   clocks.push_back(std::move(clock));
   return acquisitions[last].clock;

@@ -7,6 +7,7 @@
 #ifndef ARK_LIB_PROOF_CHECKEREXECUTION_H
 #define ARK_LIB_PROOF_CHECKEREXECUTION_H
 
+#include "lib/proof/CheckerClock.h"
 #include "lib/proof/CheckerSenders.h"
 
 #include "llvm/ADT/DenseMap.h"
@@ -39,18 +40,18 @@ public:
   /// that have happened for certain. The entry of the clock's own lane counts
   /// only what other lanes know. Items of one lane are ordered by their
   /// positions instead.
-  ArrayRef<uint32_t> getClock(uint32_t index) const { return clocks[index]; }
+  const Clock &getClock(uint32_t index) const { return clocks[index]; }
   /// Returns true if an item of a lane has happened for certain, according to a
   /// clock.
   bool knows(uint32_t clock, unsigned lane, unsigned item) const {
-    return clocks[clock][lane] > item;
+    return clocks[clock].get(lane) > item;
   }
 
 private:
   struct Semaphore {
     SemaphoreOp op;
     int64_t missing;
-    std::vector<uint32_t> clock;
+    Clock clock;
     SmallVector<unsigned> waiting;
     /// Indices of the clocks that signals have joined into `clock`.
     llvm::SmallDenseSet<uint32_t> joined;
@@ -87,9 +88,10 @@ private:
   PacketSenders senders;
   std::vector<Semaphore> semaphores;
   llvm::StringMap<unsigned> semaphoreIndices;
-  /// All clocks, with `lanes.size()` entries each. Lanes that have acquired the
-  /// same semaphores in the same order share one clock.
-  std::vector<std::vector<uint32_t>> clocks;
+  Clock::Allocator allocator;
+  /// Lanes that have acquired the same semaphores in the same order share one
+  /// clock.
+  std::vector<Clock> clocks;
   /// Acquisition 0 stands for no semaphore.
   std::vector<Acquisition> acquisitions;
   /// The index of the acquisition of a semaphore, by the index of the previous

@@ -78,12 +78,9 @@ LanePrefixes TaskOrder::getHappenedBefore(unsigned task) const {
     uint32_t own = ofLane.first.lane;
     uint32_t before = std::min(happened[own], ofLane.first.item);
     unsigned &count = lanesWithClock[ofLane.first.clock];
-    if (count > 0) {
-      ArrayRef<uint32_t> clock = execution.getClock(ofLane.first.clock);
-      for (size_t lane = 0; lane < numLanes; ++lane)
-        if (lane != own || count > 1)
-          happened[lane] = std::min(happened[lane], clock[lane]);
-    }
+    if (count > 0)
+      execution.getClock(ofLane.first.clock)
+          .lower(happened, count > 1 ? ~0u : own);
     // The other lanes with this clock have the same entries.
     count = 0;
     happened[own] = std::min(happened[own], before);

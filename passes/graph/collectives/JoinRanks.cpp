@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/ark/ArkDomains.h"
+#include "dialects/ark/ArkRepresentative.h"
 #include "lib/support/GraphUtils.h"
 #include "passes/graph/collectives/Passes.h"
 
@@ -43,8 +44,9 @@ struct Message {
   Value value;
 };
 
-/// Sender, receiver, tag.
-using Route = std::tuple<int64_t, int64_t, int64_t>;
+/// Sender, receiver, tag, and the distance from the sender to the receiver if
+/// one program stands for all ranks, else 0.
+using Route = std::tuple<int64_t, int64_t, int64_t, int64_t>;
 struct Mail {
   std::deque<Message> messages;
   int64_t signals = 0;
@@ -53,10 +55,15 @@ struct Mail {
 class Joiner {
 public:
   explicit Joiner(SmallVector<ProgramOp> programs);
+  /// Joins two copies of the program of one rank, which stands for all ranks.
+  explicit Joiner(ProgramOp representative);
 
   LogicalResult run();
 
 private:
+  void addCursor(ProgramOp program, int64_t rank);
+  int64_t getPeer(const Cursor &cursor, ChannelOpInterface op) const;
+  Route getRoute(const Cursor &cursor, ChannelOpInterface op) const;
   ProgramOp createProgram();
   LogicalResult checkChannels();
   Cursor *findCursor(int64_t rank);
@@ -84,6 +91,7 @@ private:
   /// The contiguous copies of tensors that are put to other domains.
   llvm::DenseMap<Value, Value> staged;
   llvm::StringSet<> names;
+  bool isRepresentative = false;
 };
 } // namespace
 
@@ -92,12 +100,22 @@ Joiner::Joiner(SmallVector<ProgramOp> programs)
   llvm::sort(programs, [](ProgramOp a, ProgramOp b) {
     return *a.getRank() < *b.getRank();
   });
-  for (ProgramOp program : programs) {
-    cursors.push_back({program, static_cast<int64_t>(*program.getRank()),
-                       program.getBody().front().begin(), IRMapping()});
-    for (auto group : program.getBody().getOps<GroupOp>())
-      names.insert(getName(cursors.back(), group.getName()).getValue());
-  }
+  for (ProgramOp program : programs)
+    addCursor(program, *program.getRank());
+}
+
+Joiner::Joiner(ProgramOp representative)
+    : builder(representative.getContext()), domains(representative),
+      isRepresentative(true) {
+  addCursor(representative, 0);
+  addCursor(representative, 1);
+}
+
+void Joiner::addCursor(ProgramOp program, int64_t rank) {
+  cursors.push_back(
+      {program, rank, program.getBody().front().begin(), IRMapping()});
+  for (auto group : program.getBody().getOps<GroupOp>())
+    names.insert(getName(cursors.back(), group.getName()).getValue());
 }
 
 //===----------------------------------------------------------------------===//
@@ -137,11 +155,25 @@ static bool sends(ChannelOpInterface op) {
   return op.getPutTensor() || op.isSignal();
 }
 
-/// Returns the route of a channel op of `cursor`.
-static Route getRoute(const Cursor &cursor, ChannelOpInterface op) {
-  int64_t peer = getOpen(op).getPeer(), tag = getOpen(op).getTag();
-  return sends(op) ? Route(cursor.rank, peer, tag)
-                   : Route(peer, cursor.rank, tag);
+/// Returns the rank at the other end of a channel. Of two copies, each stands
+/// for all other ranks of the other copy.
+int64_t Joiner::getPeer(const Cursor &cursor, ChannelOpInterface op) const {
+  return isRepresentative ? 1 - cursor.rank : getOpen(op).getPeer();
+}
+
+/// Returns the route of a channel op of `cursor`. If one program stands for all
+/// ranks, a rank takes from the rank at a distance before it what it puts
+/// itself to the rank at the same distance after it.
+Route Joiner::getRoute(const Cursor &cursor, ChannelOpInterface op) const {
+  int64_t peer = getPeer(cursor, op), tag = getOpen(op).getTag(), distance = 0;
+  if (isRepresentative) {
+    int64_t size = *ProgramOp(cursor.program).getWorldSize();
+    int64_t after =
+        getOpen(op).getPeer() - int64_t(*ProgramOp(cursor.program).getRank());
+    distance = ((sends(op) ? after : -after) + size) % size;
+  }
+  return sends(op) ? Route(cursor.rank, peer, tag, distance)
+                   : Route(peer, cursor.rank, tag, distance);
 }
 
 /// Creates a group for one channel op. The caller fills its body.
@@ -323,7 +355,10 @@ LogicalResult Joiner::checkChannels() {
         return op->emitError("takes a channel that no 'ark.channel.open' made "
                              "(channel_c3)");
       int64_t peer = open.getPeer();
-      if (!findCursor(peer))
+      bool exists = isRepresentative
+                        ? peer < int64_t(*cursor.program.getWorldSize())
+                        : findCursor(peer) != nullptr;
+      if (!exists)
         return open.emitError("leads to rank ")
                << peer << ", which has no program here (channel_c3)";
     }
@@ -334,11 +369,11 @@ LogicalResult Joiner::checkChannels() {
 LogicalResult Joiner::reportDeadlock() {
   auto stuck = llvm::make_filter_range(
       cursors, [](const Cursor &cursor) { return !cursor.isDone(); });
-  auto getPeer = [&](Cursor &cursor) {
-    return getOpen(cast<ChannelOpInterface>(*cursor.next)).getPeer();
+  auto getPeerOf = [&](Cursor &cursor) {
+    return getPeer(cursor, cast<ChannelOpInterface>(*cursor.next));
   };
   Cursor &first = *stuck.begin();
-  int64_t peer = getPeer(first);
+  int64_t peer = getPeerOf(first);
   InFlightDiagnostic diagnostic =
       first.next->emitError("rank ")
       << first.rank << " waits for rank " << peer << ", which "
@@ -346,13 +381,13 @@ LogicalResult Joiner::reportDeadlock() {
       << ": no rank can proceed (channel_c2)";
   for (Cursor &other : llvm::drop_begin(stuck))
     diagnostic.attachNote(other.next->getLoc())
-        << "rank " << other.rank << " waits for rank " << getPeer(other);
+        << "rank " << other.rank << " waits for rank " << getPeerOf(other);
   return diagnostic;
 }
 
 LogicalResult Joiner::checkNothingLeft() {
   for (const auto &[route, box] : mail) {
-    auto [from, to, tag] = route;
+    auto [from, to, tag, distance] = route;
     if (!box.messages.empty())
       return box.messages.front().put->emitError("rank ")
              << from << " puts a tensor to rank " << to
@@ -393,7 +428,7 @@ ProgramOp Joiner::createProgram() {
   builder.setInsertionPoint(first);
   auto joined = ProgramOp::create(builder, first.getLoc(), first.getSymName(),
                                   builder.getFunctionType(inputs, results));
-  joined.setWorldSizeAttr(first.getWorldSizeAttr());
+  joined.setWorldSize(cursors.size());
   joined.setArgAttrsAttr(builder.getArrayAttr(argumentAttrs));
   joined.setResAttrsAttr(builder.getArrayAttr(resultAttrs));
   Block &body = joined.getBody().emplaceBlock();
@@ -419,6 +454,9 @@ LogicalResult Joiner::run() {
         if (!*went)
           break;
         moved = true;
+        // Copies that take turns get the same plans for their memory.
+        if (isRepresentative)
+          break;
       }
   }
   auto isDone = [](const Cursor &cursor) { return cursor.isDone(); };
@@ -432,7 +470,8 @@ LogicalResult Joiner::run() {
       results.push_back(cursor.mapping.lookup(value));
   ReturnOp::create(builder, joined.getLoc(), results);
   for (Cursor &cursor : cursors)
-    cursor.program.erase();
+    if (!isRepresentative || cursor.rank == 0)
+      cursor.program.erase();
   return success();
 }
 
@@ -446,7 +485,15 @@ struct JoinRanksPass : ark::impl::JoinRanksPassBase<JoinRanksPass> {
     if (programs.empty())
       return;
     numRanks += programs.size();
-    if (failed(Joiner(std::move(programs)).run()))
+    bool isRepresentative = getOperation()->hasAttr(kRepresentativeAttr);
+    if (isRepresentative && programs.size() != 1) {
+      programs[1].emitError("is the second program of a module in which one "
+                            "program stands for all ranks (channel_c4)");
+      return signalPassFailure();
+    }
+    LogicalResult joined = isRepresentative ? Joiner(programs.front()).run()
+                                            : Joiner(std::move(programs)).run();
+    if (failed(joined))
       signalPassFailure();
   }
 };

@@ -18,6 +18,9 @@ def VerifyRanksPass : Pass<"ark-verify-ranks", "::mlir::ModuleOp"> {
     - (ranks_c4) each tensor that a rank sends to another under a tag is received there under that
       tag, in the same order and with the same type.
     - (ranks_c5) if the module has `ark.domains`, every rank has a domain.
+    - (ranks_c6) if the module has `ark.representative`, its one program stands for the programs of
+      all ranks: no op names a rank, as `ark.send`, `ark.recv` and `ark.broadcast` do, and the module
+      has no domains. The other rules then have no effect, except ranks_c2.
 
     Changes nothing.
   }];
@@ -131,12 +134,18 @@ def JoinRanksPass : Pass<"ark-join-ranks", "::mlir::ModuleOp"> {
     contiguous buffer of the sender, and a network adapter copies this buffer. The plan of the second
     group names the receiver: `{network = 1, rank = 0}`.
 
+    If the module has `ark.representative`, its one program stands for all ranks. The joined program
+    has two copies of this program, ranks 0 and 1. Each copy takes from the other copy, as the tensor
+    of the rank at a distance before it, what the other copy puts to the rank at this distance after
+    it.
+
     - (channel_c1) a tensor taken from a channel has the type and the form (packet or not) of the
       tensor that was put.
     - (channel_c2) every tensor that is put is taken, and ranks do not wait for each other in a
       cycle.
     - (channel_c3) a channel comes from `ark.channel.open`, and leads to a rank whose program is in
       the module.
+    - (channel_c4) a module with `ark.representative` has one program.
 
     ```mlir
     ark.program @p(%x: tensor<4xf32> {...name = "x"}) -> ... attributes {rank = 0, world_size = 2} {

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/ark/ArkDomains.h"
+#include "dialects/ark/ArkRepresentative.h"
 #include "lib/support/GraphUtils.h"
 #include "passes/graph/collectives/Passes.h"
 
@@ -255,6 +256,27 @@ static LogicalResult verifyWorldSizes(ProgramOp program) {
   return success();
 }
 
+/// ranks_c6: one program stands for the programs of all ranks. What a rank
+/// sends then depends only on the distance of the receiver, so no op may name a
+/// rank.
+static LogicalResult verifyRepresentative(ArrayRef<ProgramOp> programs) {
+  ProgramOp program = programs.front();
+  if (programs.size() > 1)
+    return ProgramOp(programs[1]).emitError("program '")
+           << ProgramOp(programs[1]).getSymName()
+           << "' is the second program of a module in which one program stands "
+              "for all ranks (ranks_c6)";
+  if (Domains(program).size() > 0)
+    return program.emitError("stands for all ranks, and the ranks have domains "
+                             "(ranks_c6)");
+  for (Operation &op : program.getBody().front())
+    if (isa<SendOp, RecvOp>(op) || isa<BroadcastOp>(op))
+      return op.emitError("'") << op.getName()
+                               << "' names a rank, in a program that stands "
+                                  "for all ranks (ranks_c6)";
+  return verifyWorldSizes(program);
+}
+
 static LogicalResult verifyRanks(ModuleOp module) {
   SmallVector<ProgramOp> ranked, others;
   for (auto program : module.getOps<ProgramOp>())
@@ -273,6 +295,8 @@ static LogicalResult verifyRanks(ModuleOp module) {
     diagnostic.attachNote(ranked.front().getLoc()) << "program with a rank";
     return diagnostic;
   }
+  if (module->hasAttr(kRepresentativeAttr))
+    return verifyRepresentative(ranked);
   if (failed(verifyWorld(ranked)) || failed(verifyDomains(ranked)))
     return failure();
   llvm::sort(ranked, [](ProgramOp a, ProgramOp b) {

@@ -3,6 +3,7 @@
 #include "passes/memory/packets/PacketMatch.h"
 
 #include "dialects/ark/ArkDomains.h"
+#include "dialects/ark/ArkRepresentative.h"
 #include "lib/analysis/Regions.h"
 #include "lib/support/BufferView.h"
 #include "lib/support/PacketRows.h"
@@ -59,7 +60,9 @@ static Value getBase(Value operand) {
   return succeeded(view) ? view->root : operand;
 }
 
-TaskBuffers::TaskBuffers(ProgramOp program) {
+TaskBuffers::TaskBuffers(ProgramOp program)
+    : isRepresentative(
+          program->getParentOfType<ModuleOp>()->hasAttr(kRepresentativeAttr)) {
   for (auto task : program.getBody().getOps<TaskOp>()) {
     unsigned position = outs.size();
     positions[task] = position;
@@ -75,13 +78,16 @@ TaskBuffers::TaskBuffers(ProgramOp program) {
   }
 }
 
-bool TaskBuffers::comesLater(TaskOp reader, TaskOp writer) const {
+bool TaskBuffers::comesLater(TaskOp reader, TaskOp writer, Value buffer) const {
+  bool onlyBuffer = isRepresentative && getRank(reader) != getRank(writer);
   unsigned first = positions.lookup(writer), last = positions.lookup(reader);
   llvm::SmallSetVector<unsigned, 8> dependents;
   dependents.insert(first);
   for (size_t next = 0; next < dependents.size(); ++next) {
     unsigned position = dependents[next];
     for (Value base : outs[position]) {
+      if (onlyBuffer && position == first && base != buffer)
+        continue;
       ArrayRef<unsigned> users = usersOf.find(base)->second;
       for (unsigned user :
            llvm::make_range(llvm::upper_bound(users, position), users.end())) {
@@ -332,7 +338,8 @@ void HandOff::addReader(ArrayRef<TaskUse> uses, int64_t maxElements,
                         TemporaryLimit &temporaries) {
   SmallVector<TaskUse> candidates;
   for (TaskUse use : uses)
-    if (isWhole(use.get()) && !buffers.comesLater(use.task, writer.task))
+    if (isWhole(use.get()) &&
+        !buffers.comesLater(use.task, writer.task, buffer))
       candidates.push_back(use);
   size_t received = 0;
   for (PacketReceipt &receipt : getReceipts(candidates)) {

@@ -53,7 +53,12 @@ public:
   /// Returns true if `reader` depends on `writer` through a third task as well.
   /// The results of `writer`, such as a residual, are then complete long before
   /// `reader` runs, so that packets would save no time.
-  bool comesLater(TaskOp reader, TaskOp writer) const;
+  ///
+  /// `buffer` is the out that `reader` reads. If one program stands for all
+  /// ranks, `writer` stands for a different rank for each rank that it puts to.
+  /// Between ranks, only paths that begin at `buffer` are hence paths from the
+  /// rank that wrote it.
+  bool comesLater(TaskOp reader, TaskOp writer, Value buffer) const;
 
 private:
   llvm::DenseMap<Operation *, unsigned> positions;
@@ -61,6 +66,7 @@ private:
   std::vector<SmallVector<Value>> outs;
   /// Positions of the tasks with an operand in a root buffer, ascending.
   llvm::DenseMap<Value, SmallVector<unsigned>> usersOf;
+  bool isRepresentative;
 };
 
 /// Limits the bytes of temporaries of each task. Received packets need a

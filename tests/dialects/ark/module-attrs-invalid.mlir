@@ -20,3 +20,9 @@ module attributes {ark.network = 1 : i64} {
 
 // expected-error @below {{attribute 'ark.network' must be "nccl" or "mscclpp", on a module}}
 func.func private @onAFunction() attributes {ark.network = "nccl"}
+
+// -----
+
+// expected-error @below {{attribute 'ark.representative' must be a unit attribute, on a module}}
+module attributes {ark.representative = 1 : i64} {
+}
