@@ -108,30 +108,28 @@ static int64_t countExecutions(TaskOp task, Operation *op) {
 // Counts
 //===----------------------------------------------------------------------===//
 
+/// Returns the floating-point operations of an op of a body, for all of its
+/// executions.
+static uint64_t countFlops(TaskOp task, Operation *op) {
+  int64_t each = 0;
+  if (auto bodyOp = dyn_cast<BodyOpInterface>(op)) {
+    each = bodyOp.countFlops(
+        getLoopExtents(task, cast<IndexingMapOpInterface>(op)),
+        kFlopsOfFunction);
+  } else if (op->getNumResults() == 1 && !isa<arith::ConstantOp>(op) &&
+             isa<FloatType>(getElementTypeOrSelf(op->getResult(0).getType()))) {
+    StringRef dialect = op->getName().getDialectNamespace();
+    each = dialect == "math" ? kFlopsOfFunction : dialect == "arith" ? 1 : 0;
+  }
+  return each == 0 ? 0
+                   : llvm::SaturatingMultiply<uint64_t>(
+                         each, countExecutions(task, op));
+}
+
 int64_t mlir::ark::countBodyFlops(TaskOp task) {
   uint64_t flops = 0;
   task.getBody().walk([&](Operation *op) {
-    if (auto bodyOp = dyn_cast<BodyOpInterface>(op)) {
-      int64_t each = bodyOp.countFlops(
-          getLoopExtents(task, cast<IndexingMapOpInterface>(op)),
-          kFlopsOfFunction);
-      flops = llvm::SaturatingAdd<uint64_t>(
-          flops,
-          llvm::SaturatingMultiply<uint64_t>(each, countExecutions(task, op)));
-      return;
-    }
-    if (op->getNumResults() != 1 ||
-        !isa<FloatType>(getElementTypeOrSelf(op->getResult(0).getType())))
-      return;
-    StringRef dialect = op->getName().getDialectNamespace();
-    int64_t each = dialect == "math"    ? kFlopsOfFunction
-                   : dialect == "arith" ? 1
-                                        : 0;
-    if (each == 0 || isa<arith::ConstantOp>(op))
-      return;
-    flops = llvm::SaturatingAdd<uint64_t>(
-        flops,
-        llvm::SaturatingMultiply<uint64_t>(each, countExecutions(task, op)));
+    flops = llvm::SaturatingAdd<uint64_t>(flops, countFlops(task, op));
   });
   return std::min<uint64_t>(flops, int64_t(1) << 60);
 }
@@ -240,4 +238,61 @@ std::optional<double> mlir::ark::predictProductsNs(TaskOp task,
     return one ? WalkResult::advance() : WalkResult::interrupt();
   });
   return result.wasInterrupted() || ns == 0 ? std::nullopt : std::optional(ns);
+}
+
+//===----------------------------------------------------------------------===//
+// Threads
+//===----------------------------------------------------------------------===//
+
+/// Floating-point operations that the threads of an SM execute in a ns without
+/// matrix units, and the time of a pass over the data: its first loads and its
+/// barrier. Both are fitted to 70 kinds of tasks in two traced training steps
+/// (benchmarks/results/2026-11-29-h200-costs-of-tasks.md).
+static constexpr double kThreadFlopsPerNs = 120;
+static constexpr double kPassNs = 500;
+/// The share of the peak rate of matrix units that warps reach with tiles that
+/// a target does not list. It is fitted to the derivatives of attention in the
+/// same steps.
+static constexpr double kShareOfWarps = 0.25;
+
+static bool isContraction(Operation *op) {
+  auto structured = dyn_cast<linalg::LinalgOp>(op);
+  return structured && linalg::isaContractionOpInterface(structured);
+}
+
+/// Returns true for a product of so few rows that its weights are streamed.
+static bool isStreamed(TaskOp task, linalg::LinalgOp product) {
+  auto dims = linalg::inferContractionDims(product);
+  if (failed(dims))
+    return false;
+  SmallVector<int64_t> extents = getLoopExtents(
+      task, cast<IndexingMapOpInterface>(product.getOperation()));
+  int64_t rows = 1;
+  for (unsigned loop : dims->m)
+    rows *= extents[loop];
+  return rows <= kStreamingRows;
+}
+
+std::optional<ThreadTimes> mlir::ark::predictThreads(TaskOp task,
+                                                     TargetAttr target) {
+  if (!target.isGpu() || llvm::hasSingleElement(task.getBody().front()))
+    return std::nullopt;
+  // Ops that are neither reductions nor products are fused into one pass.
+  int64_t passes = 1;
+  double flops = 0, productFlops = 0;
+  WalkResult result = task.getBody().walk([&](Operation *op) {
+    auto structured = dyn_cast<linalg::LinalgOp>(op);
+    if (isa<BodyOpInterface>(op) ||
+        (isContraction(op) && isStreamed(task, structured)))
+      return WalkResult::interrupt();
+    passes += structured && structured.getNumReductionLoops() > 0;
+    bool isOfProduct = isContraction(op->getParentOp());
+    (isOfProduct ? productFlops : flops) += countFlops(task, op);
+    return WalkResult::advance();
+  });
+  if (result.wasInterrupted())
+    return std::nullopt;
+  double perSm = target.getFlops() / target.getSms() * kShareOfWarps;
+  return ThreadTimes{flops / kThreadFlopsPerNs, productFlops / perSm,
+                     passes * kPassNs};
 }

@@ -24,6 +24,20 @@ int64_t countTouchedBytes(TaskOp task, unsigned operand);
 /// no product, or a product with a tile that the target does not list.
 std::optional<double> predictProductsNs(TaskOp task, TargetAttr target);
 
+/// Times in ns of the threads of a GPU's SM in a body.
+struct ThreadTimes {
+  /// The time of all arithmetic but that of products.
+  double arithmetic = 0;
+  /// The time in which warps multiply tiles that the target does not list.
+  double products = 0;
+  /// The time in which threads wait for the first loads and at barriers.
+  double latency = 0;
+};
+
+/// Predicts the times of threads in a body. Returns nothing for bodies that
+/// stream weights or compute attention, and for targets that are no GPUs.
+std::optional<ThreadTimes> predictThreads(TaskOp task, TargetAttr target);
+
 } // namespace mlir::ark
 
 #endif // ARK_LIB_ANALYSIS_BODYCOST_H

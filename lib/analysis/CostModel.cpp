@@ -203,6 +203,8 @@ double CostModel::predictNs(int64_t sms, const Work &work,
   // The target describes all ranks, which are assumed to do the same.
   double ns =
       ::predictVCTANs(target, sms * ranks, work.bytes, work.flops, maxShare);
+  double computeNs = work.threads.arithmetic + work.threads.products;
+  ns = std::max(ns, target.getOverhead() + computeNs) + work.threads.latency;
   if (work.remoteBytes > 0)
     ns = std::max(ns, predictRemoteStoreNs(links, work.remoteBytes, sms));
   return std::max(ns, work.productsNs);
@@ -253,6 +255,10 @@ void CostModel::addTask(TaskOp task, OperandShares &shares) {
   }
   double flops = countBodyFlops(task);
   double productsNs = predictProductsNs(task, target).value_or(0);
+  ThreadTimes threads = predictThreads(task, target).value_or(ThreadTimes());
+  // The threads read the products when these are complete.
+  if (productsNs > 0)
+    productsNs += threads.arithmetic;
   cost.remoteBytes = countRemoteBytes(task);
   double count = std::max<int64_t>(time.count, 1);
   double remote = cost.remoteBytes / count;
@@ -263,9 +269,11 @@ void CostModel::addTask(TaskOp task, OperandShares &shares) {
                        {bytesOfDRAM / count * share[vcta], remote * share[vcta],
                         /*flops=*/0, productsNs},
                        kMaxBandwidthShare);
+    ThreadTimes own = {threads.arithmetic * share[vcta],
+                       threads.products * share[vcta], threads.latency};
     return predictNs(sms,
                      {bytes[vcta], remote * share[vcta], flops * share[vcta],
-                      /*productsNs=*/0},
+                      /*productsNs=*/0, own},
                      kMaxBandwidthShare);
   };
   for (double part : share)
@@ -274,7 +282,7 @@ void CostModel::addTask(TaskOp task, OperandShares &shares) {
       productsNs > 0
           ? Work{bytesOfDRAM / count, remote, /*flops=*/0, productsNs}
           : Work{double(cost.bytesRead + cost.bytesWritten) / count, remote,
-                 double(cost.flops) / count, /*productsNs=*/0});
+                 double(cost.flops) / count, /*productsNs=*/0, threads});
   if (!clipped) {
     time.uniform = time.count > 0 ? getNs(0) : 0;
     return;

@@ -11,6 +11,7 @@
 #define ARK_LIB_ANALYSIS_COSTMODEL_H
 
 #include "dialects/ark/ArkOps.h"
+#include "lib/analysis/BodyCost.h"
 
 namespace mlir::ark {
 
@@ -108,9 +109,11 @@ private:
 
   /// The work of one vCTA of a task. If matrix units multiply tiles,
   /// `productsNs` is the time of the products, and `bytes` only counts the
-  /// bytes that DRAM delivers.
+  /// bytes that DRAM delivers. `threads` are the times of a GPU's threads in a
+  /// body without products.
   struct Work {
     double bytes = 0, remoteBytes = 0, flops = 0, productsNs = 0;
+    ThreadTimes threads = {};
   };
 
   class OperandShares;
