@@ -17,7 +17,7 @@ import numpy as np
 from ..bundle import Bundle, Opcode
 from ..errors import InvalidUsageError
 from .exchanges import Exchanges, rank_of_lanes
-from .topology import Route, Topology
+from .topology import Link, Route, Topology
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -98,11 +98,11 @@ class _Way(NamedTuple):
 
     Attributes:
         path: the path of the topology.
-        links: the links in order, each with its bytes per ns and its least time for a message.
+        links: the links in order, each with its kind.
     """
 
     path: Route
-    links: tuple[tuple[LinkState, float, float], ...]
+    links: tuple[tuple[LinkState, Link], ...]
 
 
 class Simulation:
@@ -280,8 +280,8 @@ class Simulation:
             issued = issue + size / path.lane_gbps
             head, last = issue, issued
             is_first = True
-            for link, gbps, gap in links:
-                occupation = max(gap, size / gbps)
+            for link, kind in links:
+                occupation = kind.occupation(size)
                 head = link.carry(head, size, occupation)
                 left = head + occupation
                 last = max(last, left)
@@ -303,7 +303,7 @@ class Simulation:
             names = self._topology.link_names(source, target)
             kinds = [self._topology.links[name] for name in path.links]
             links = tuple(
-                (self._links.setdefault(name, LinkState()), kind.gbps, kind.gap_ns)
+                (self._links.setdefault(name, LinkState()), kind)
                 for name, kind in zip(names, kinds, strict=True)
             )
             way = self._ways[key] = _Way(path, links)
