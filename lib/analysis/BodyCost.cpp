@@ -244,29 +244,49 @@ std::optional<double> mlir::ark::predictProductsNs(TaskOp task,
 // Threads
 //===----------------------------------------------------------------------===//
 
-/// Floating-point operations that the threads of an SM execute in a ns without
-/// matrix units, and the time of a pass over the data: its first loads and its
-/// barrier. Both are fitted to 70 kinds of tasks in two traced training steps
-/// (benchmarks/results/2026-11-29-h200-costs-of-tasks.md).
-static constexpr double kThreadFlopsPerNs = 120;
-static constexpr double kPassNs = 500;
-/// The share of the peak rate of matrix units that warps reach with tiles that
-/// a target does not list. It is fitted to the derivatives of attention in the
-/// same steps.
-static constexpr double kShareOfWarps = 0.25;
+// The next numbers are fitted to 70 kinds of tasks in two traced training steps
+// (benchmarks/results/2026-11-29-h200-costs-of-tasks.md).
 
-static bool isContraction(Operation *op) {
+/// Floating-point operations that the threads of an SM execute in a ns.
+static constexpr double kThreadFlopsPerNs = 120;
+/// The time of a pass over the data: its first loads and its barrier.
+static constexpr double kPassNs = 500;
+/// The least time of an iteration of a loop that all threads execute together.
+static constexpr double kIterationNs = 30;
+/// The passes of a norm: its reductions.
+static constexpr int64_t kPassesOfNorm = 2;
+/// The share of the peak rate of matrix units that warps reach in an attention,
+/// and in products with an operand that the body computes.
+static constexpr double kShareOfAttention = 0.4, kShareOfWarps = 0.25;
+
+/// Returns true for a product of two matrices. Sums of products of elements are
+/// contractions as well, and matrix units do not compute them.
+static bool isMatrixProduct(Operation *op) {
   auto structured = dyn_cast<linalg::LinalgOp>(op);
-  return structured && linalg::isaContractionOpInterface(structured);
+  if (!structured || !linalg::isaContractionOpInterface(structured))
+    return false;
+  auto dims = linalg::inferContractionDims(structured);
+  return succeeded(dims) && !dims->m.empty() && !dims->n.empty();
 }
 
-/// Returns true for a product of so few rows that its weights are streamed.
-static bool isStreamed(TaskOp task, linalg::LinalgOp product) {
-  auto dims = linalg::inferContractionDims(product);
-  if (failed(dims))
+/// Returns true if a product reads an operand that the body computes.
+static bool readsTemporary(TaskOp task, Operation *product) {
+  return !isTile(task, product->getOperand(0)) ||
+         !isTile(task, product->getOperand(1));
+}
+
+/// Returns true for a product or an attention of so few rows that it streams
+/// weights or keys. The latency of threads is hidden by copies for the next
+/// work items.
+static bool isStreamed(TaskOp task, Operation *op) {
+  bool isAttention = isa<OnlineAttentionOp>(op);
+  if (!isAttention && !isMatrixProduct(op))
     return false;
-  SmallVector<int64_t> extents = getLoopExtents(
-      task, cast<IndexingMapOpInterface>(product.getOperation()));
+  SmallVector<int64_t> extents =
+      getLoopExtents(task, cast<IndexingMapOpInterface>(op));
+  if (isAttention) // The last loops are key, depth and column.
+    return multiply(ArrayRef(extents).drop_back(3)) <= kStreamingRows;
+  auto dims = linalg::inferContractionDims(cast<linalg::LinalgOp>(op));
   int64_t rows = 1;
   for (unsigned loop : dims->m)
     rows *= extents[loop];
@@ -277,22 +297,31 @@ std::optional<ThreadTimes> mlir::ark::predictThreads(TaskOp task,
                                                      TargetAttr target) {
   if (!target.isGpu() || llvm::hasSingleElement(task.getBody().front()))
     return std::nullopt;
+  double perSm = target.getFlops() / target.getSms();
+  ThreadTimes times;
   // Ops that are neither reductions nor products are fused into one pass.
   int64_t passes = 1;
-  double flops = 0, productFlops = 0;
   WalkResult result = task.getBody().walk([&](Operation *op) {
-    auto structured = dyn_cast<linalg::LinalgOp>(op);
-    if (isa<BodyOpInterface>(op) ||
-        (isContraction(op) && isStreamed(task, structured)))
+    if (isStreamed(task, op))
       return WalkResult::interrupt();
-    passes += structured && structured.getNumReductionLoops() > 0;
-    bool isOfProduct = isContraction(op->getParentOp());
-    (isOfProduct ? productFlops : flops) += countFlops(task, op);
+    double flops = countFlops(task, op);
+    if (isa<RowNormOp>(op))
+      passes += kPassesOfNorm;
+    else if (auto structured = dyn_cast<linalg::LinalgOp>(op))
+      passes += structured.getNumReductionLoops() > 0;
+    else if (auto loop = dyn_cast<scf::ForOp>(op))
+      times.latency +=
+          kIterationNs * countExecutions(task, loop.getBody()->getTerminator());
+    if (isa<OnlineAttentionOp, BlockedAttentionGradientOp>(op))
+      times.products += flops / (perSm * kShareOfAttention);
+    else if (!isMatrixProduct(op->getParentOp()))
+      times.arithmetic += flops / kThreadFlopsPerNs;
+    else if (readsTemporary(task, op->getParentOp()))
+      times.products += flops / (perSm * kShareOfWarps);
     return WalkResult::advance();
   });
   if (result.wasInterrupted())
     return std::nullopt;
-  double perSm = target.getFlops() / target.getSms() * kShareOfWarps;
-  return ThreadTimes{flops / kThreadFlopsPerNs, productFlops / perSm,
-                     passes * kPassNs};
+  times.latency += passes * kPassNs;
+  return times;
 }

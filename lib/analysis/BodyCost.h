@@ -28,14 +28,14 @@ std::optional<double> predictProductsNs(TaskOp task, TargetAttr target);
 struct ThreadTimes {
   /// The time of all arithmetic but that of products.
   double arithmetic = 0;
-  /// The time in which warps multiply tiles that the target does not list.
+  /// The time of attention, and of products of matrices that the body computes.
   double products = 0;
   /// The time in which threads wait for the first loads and at barriers.
   double latency = 0;
 };
 
 /// Predicts the times of threads in a body. Returns nothing for bodies that
-/// stream weights or compute attention, and for targets that are no GPUs.
+/// stream weights, and for targets that are no GPUs.
 std::optional<ThreadTimes> predictThreads(TaskOp task, TargetAttr target);
 
 } // namespace mlir::ark
