@@ -30,7 +30,7 @@ struct ThreadTimes {
   double arithmetic = 0;
   /// The time of attention, and of products of matrices that the body computes.
   double products = 0;
-  /// The time in which threads wait for the first loads and at barriers.
+  /// The time in which threads wait for each other, and for loops.
   double latency = 0;
 };
 

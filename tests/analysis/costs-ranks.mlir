@@ -1,9 +1,9 @@
 // RUN: ark-opt %s --pass-pipeline='builtin.module(ark.program(ark-test-print-costs))' -o /dev/null | FileCheck %s
 
 // 16 SMs of a rank share 4,800 bytes per ns, so a vCTA that reads and writes 128 KiB each takes 874 ns beside the overhead
-// of 300 ns and a pass of 500 ns. Each of four SMs has twice the share.
-// CHECK: copy: reads 8388608 bytes, 0 of them weights, writes 8388608, 0 flops; first 1674 ns
-// CHECK-NEXT: to other ranks: 0 bytes; all on 4 SMs: 79162 ns
+// of 300 ns. Each of four SMs has twice the share.
+// CHECK: copy: reads 8388608 bytes, 0 of them weights, writes 8388608, 0 flops; first 1174 ns
+// CHECK-NEXT: to other ranks: 0 bytes; all on 4 SMs: 47162 ns
 // Links limit a put: 16 SMs share 370 bytes per ns, and each of four SMs stores 33 bytes per ns.
 // CHECK: put: reads 8388608 bytes, 0 of them weights, writes 8388608, 0 flops; first 5668 ns
 // CHECK-NEXT: to other ranks: 8388608 bytes; all on 4 SMs: 254200 ns
