@@ -248,12 +248,12 @@ std::optional<double> mlir::ark::predictProductsNs(TaskOp task,
 // (benchmarks/results/2026-11-29-h200-costs-of-tasks.md).
 
 /// Floating-point operations that the threads of an SM execute in a ns.
-static constexpr double kThreadFlopsPerNs = 60;
-/// The latency of a reduction: shuffles, a barrier, and loads of its result.
-static constexpr double kReductionNs = 800;
+static constexpr double kThreadFlopsPerNs = 120;
+/// The time of a pass over the data: its first loads and its barrier.
+static constexpr double kPassNs = 500;
 /// The least time of an iteration of a loop that all threads execute together.
 static constexpr double kIterationNs = 30;
-static constexpr int64_t kReductionsOfNorm = 2;
+static constexpr int64_t kPassesOfNorm = 2;
 /// The share of the peak rate of matrix units that warps reach in an attention,
 /// and in products with an operand that the body computes.
 static constexpr double kShareOfAttention = 0.4, kShareOfWarps = 0.25;
@@ -292,22 +292,23 @@ static bool isStreamed(TaskOp task, Operation *op) {
   return rows <= kStreamingRows;
 }
 
-std::optional<ThreadTimes> mlir::ark::predictThreads(TaskOp task,
-                                                     TargetAttr target) {
+std::optional<ThreadTimes>
+mlir::ark::predictThreads(TaskOp task, TargetAttr target, int64_t ranks) {
   if (!target.isGpu() || llvm::hasSingleElement(task.getBody().front()))
     return std::nullopt;
   double perSm = target.getFlops() / target.getSms();
   ThreadTimes times;
-  int64_t reductions = 0;
+  // Ops that are neither reductions nor products are fused into the first pass.
+  // Between ranks, the time of a hand-off includes the first loads.
+  int64_t passes = ranks == 1 ? 1 : 0;
   WalkResult result = task.getBody().walk([&](Operation *op) {
     if (isStreamed(task, op))
       return WalkResult::interrupt();
     double flops = countFlops(task, op);
     if (isa<RowNormOp>(op))
-      reductions += kReductionsOfNorm;
+      passes += kPassesOfNorm;
     else if (auto structured = dyn_cast<linalg::LinalgOp>(op))
-      reductions +=
-          structured.getNumReductionLoops() > 0 && !isMatrixProduct(op);
+      passes += structured.getNumReductionLoops() > 0;
     else if (auto loop = dyn_cast<scf::ForOp>(op))
       times.latency +=
           kIterationNs * countExecutions(task, loop.getBody()->getTerminator());
@@ -321,6 +322,6 @@ std::optional<ThreadTimes> mlir::ark::predictThreads(TaskOp task,
   });
   if (result.wasInterrupted())
     return std::nullopt;
-  times.latency += reductions * kReductionNs;
+  times.latency += passes * kPassNs;
   return times;
 }

@@ -30,13 +30,16 @@ struct ThreadTimes {
   double arithmetic = 0;
   /// The time of attention, and of products of matrices that the body computes.
   double products = 0;
-  /// The time in which threads wait for each other, and for loops.
+  /// The time in which threads wait for the first loads, at barriers, and in
+  /// loops.
   double latency = 0;
 };
 
-/// Predicts the times of threads in a body. Returns nothing for bodies that
-/// stream weights, and for targets that are no GPUs.
-std::optional<ThreadTimes> predictThreads(TaskOp task, TargetAttr target);
+/// Predicts the times of threads in a body of a program of `ranks` ranks.
+/// Returns nothing for bodies that stream weights or keys, and for targets that
+/// are no GPUs.
+std::optional<ThreadTimes> predictThreads(TaskOp task, TargetAttr target,
+                                          int64_t ranks);
 
 } // namespace mlir::ark
 

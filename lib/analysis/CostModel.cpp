@@ -255,7 +255,8 @@ void CostModel::addTask(TaskOp task, OperandShares &shares) {
   }
   double flops = countBodyFlops(task);
   double productsNs = predictProductsNs(task, target).value_or(0);
-  ThreadTimes threads = predictThreads(task, target).value_or(ThreadTimes());
+  ThreadTimes threads =
+      predictThreads(task, target, ranks).value_or(ThreadTimes());
   // The threads read the products when these are complete.
   if (productsNs > 0)
     productsNs += threads.arithmetic;

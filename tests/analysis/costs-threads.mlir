@@ -4,15 +4,15 @@
 
 module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 132, warps = 16, shared_memory = 232448,
     bandwidth = 4680, flops = 790000, handoff = 600, barrier = 950, overhead = 200>} {
-// A vCTA reads and writes 16,384 elements of 4 bytes in 3,697 ns. Eight operations for each exponential take 2,185 ns, which
-// these copies hide.
-// CHECK: few: {{.*}} first 3897 ns
-// Ten exponentials of each element take 21,845 ns.
-// CHECK-NEXT: many: {{.*}} first 22045 ns
-// A reduction takes 800 ns beside 1,849 ns for its bytes.
-// CHECK-NEXT: sum: {{.*}} first 2849 ns
-// Threads execute each of 1,000 iterations in at least 30 ns. Bytes and overhead take 313 ns.
-// CHECK-NEXT: loop: {{.*}} first 30313 ns
+// A vCTA reads and writes 16,384 elements of 4 bytes in 3,697 ns. Eight operations for each exponential take 1,092 ns, which
+// these copies hide. A pass takes 500 ns.
+// CHECK: few: {{.*}} first 4397 ns
+// Ten exponentials of each element take 10,923 ns.
+// CHECK-NEXT: many: {{.*}} first 11623 ns
+// A reduction is a second pass: passes take 1,000 ns, and bytes 1,849 ns.
+// CHECK-NEXT: sum: {{.*}} first 3049 ns
+// Threads execute each of 1,000 iterations in at least 30 ns. Bytes, overhead and a pass take 813 ns.
+// CHECK-NEXT: loop: {{.*}} first 30813 ns
 // The weights of a product with one row are streamed, so threads do not wait for them.
 // CHECK-NEXT: streamed: {{.*}} first 3897 ns
 
