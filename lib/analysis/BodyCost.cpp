@@ -253,6 +253,7 @@ static constexpr double kThreadFlopsPerNs = 120;
 static constexpr double kPassNs = 500;
 /// The least time of an iteration of a loop that all threads execute together.
 static constexpr double kIterationNs = 30;
+/// The passes of a norm are its two reductions.
 static constexpr int64_t kPassesOfNorm = 2;
 /// The share of the peak rate of matrix units that warps reach in an attention,
 /// and in products with an operand that the body computes.
@@ -296,7 +297,7 @@ std::optional<ThreadTimes>
 mlir::ark::predictThreads(TaskOp task, TargetAttr target, int64_t ranks) {
   if (!target.isGpu() || llvm::hasSingleElement(task.getBody().front()))
     return std::nullopt;
-  double perSm = target.getFlops() / target.getSms();
+  double perSm = double(target.getFlops()) / target.getSms();
   ThreadTimes times;
   // Ops that are neither reductions nor products are fused into the first pass.
   // Between ranks, the time of a hand-off includes the first loads.

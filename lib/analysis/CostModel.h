@@ -110,7 +110,7 @@ private:
   /// The work of one vCTA of a task. If matrix units multiply tiles,
   /// `productsNs` is the time of the products, and `bytes` only counts the
   /// bytes that DRAM delivers. `threads` are the times of a GPU's threads in a
-  /// body without products.
+  /// body without such products.
   struct Work {
     double bytes = 0, remoteBytes = 0, flops = 0, productsNs = 0;
     ThreadTimes threads = {};

@@ -23,8 +23,8 @@ static constexpr int64_t kLargeBytes = 4 << 20;
 /// Numbers of SMs of each rank to try if no plan pins an exchange.
 static constexpr int64_t kReservedSms[] = {4, 8, 16};
 /// Least ratio of the predicted times without and with reserved SMs if no plan
-/// pins an exchange. Predictions of measured programs of both kinds had errors
-/// of up to 14 % (docs/how-to/simulating.md), so smaller gains are uncertain.
+/// pins an exchange. Predictions of measured programs are 4 % too short without
+/// reserved SMs, and 7 to 8 % too long with them (docs/how-to/simulating.md).
 static constexpr double kMinGain = 1.05;
 
 /// Returns true if a task depends on a task of another rank.

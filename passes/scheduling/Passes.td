@@ -22,7 +22,7 @@ def SchedulePass : Ark_SchedulerPass<"ark-schedule"> {
 
     - `auto`, the default: the schedule of `list`, `round-robin` and `rounds` with the shortest
       predicted time. Also that of `overlap` if a plan limits the SMs of an exchange of at least
-      4 MiB, or if `overlap` is predicted to take at least 5 % less time.
+      4 MiB, or if the others are predicted to take at least 5 % longer than `overlap`.
     - `list`: critical tasks first, each on the lanes and at the time with the earliest end (see
       `ark-schedule-list`).
     - `round-robin`: every task divided among all SMs (see `ark-schedule-round-robin`).

@@ -340,7 +340,7 @@ private:
   void replaceStoredProducts(Block &block, MmaAttr mma, int64_t &room);
   std::optional<WarpgroupShape> chooseShape(const ProductGroup &group,
                                             const Units &units, int64_t room);
-  int64_t getSpareBytes();
+  int64_t getSpareBytes(int64_t memory);
 };
 } // namespace
 
@@ -352,15 +352,17 @@ private:
 std::optional<WarpgroupShape>
 UseTensorCoresPass::chooseShape(const ProductGroup &group, const Units &units,
                                 int64_t room) {
-  if (auto shape = units.choose(group.products, room + getSpareBytes()))
+  int64_t spare = getSpareBytes(units.memory);
+  if (auto shape = units.choose(group.products, room + spare))
     return shape;
   return units.choose(group.products,
-                      room + kMaxTableBytes - kDispatchStateBytes);
+                      room + getTableRoom(units.memory) - kDispatchStateBytes);
 }
 
-/// Returns the bytes that are reserved for tables and not needed.
-int64_t UseTensorCoresPass::getSpareBytes() {
-  int64_t spare = kMaxTableBytes;
+/// Returns the bytes of a shared memory that are reserved for tables and not
+/// needed.
+int64_t UseTensorCoresPass::getSpareBytes(int64_t memory) {
+  int64_t spare = getTableRoom(memory);
   for (auto kernel : getOperation().getOps<KernelOp>())
     spare -= getTableBytes(kernel);
   return std::max<int64_t>(spare, 0);

@@ -23,9 +23,7 @@ int64_t ark::getSharedBytes(memref::AllocaOp temporary) {
                        getSharedAlignment(temporary));
 }
 
-/// Returns the bytes that stay free for tables. A small memory has room only
-/// for small ones.
-static int64_t getTableRoom(int64_t memory) {
+int64_t ark::getTableRoom(int64_t memory) {
   constexpr int64_t kSmallShare = 16;
   return memory <= kMaxTableBytes ? memory / kSmallShare : kMaxTableBytes;
 }

@@ -23,6 +23,10 @@ inline constexpr int64_t kMaxTableBytes = 65536;
 /// Returns the bytes of shared memory that a temporary takes.
 int64_t getSharedBytes(memref::AllocaOp temporary);
 
+/// Returns the bytes of shared memory that are reserved for tables. A small
+/// memory has room only for small tables.
+int64_t getTableRoom(int64_t memory);
+
 /// Returns the shared memory of an SM of `memory` bytes that remains for a body
 /// beside tables and the body's temporaries. If the memory has more than
 /// `kMaxTableBytes`, the largest tables fit.

@@ -258,8 +258,7 @@ bool RowPrologue::match(bool keepsIntermediates) {
   for (Value input : inputs)
     if (ReceivePacketsOp op = findReceived(input))
       received.push_back(op);
-  return ops.back() == maker && ownsRows() && fits() &&
-         (countIntermediates() == 0 || inputsLast());
+  return ops.back() == maker && ownsRows() && fits() && inputsLast();
 }
 
 /// Returns true if threads load four packets at once, in rows without gaps.
@@ -295,10 +294,12 @@ int64_t RowPrologue::countIntermediates() const {
 
 /// Returns true if a thread can hold its elements of all rows in registers.
 bool RowPrologue::fits() const {
-  // The elements of an input have 16 bits, those of an intermediate have 32.
-  int64_t words =
-      shares.getElements() *
-      (static_cast<int64_t>(inputs.size()) + 2 * countIntermediates()) / 2;
+  // The elements of intermediates have 32 bits.
+  constexpr int64_t kWordBits = 32;
+  int64_t bits = countIntermediates() * kWordBits;
+  for (Value input : inputs)
+    bits += getElementTypeOrSelf(input).getIntOrFloatBitWidth();
+  int64_t words = shares.getElements() * bits / kWordBits;
   return (countIntermediates() == 0 || words <= kMaxIntermediateWords) &&
          (received.empty() || shares.width % kPacketsPerLoad == 0);
 }
