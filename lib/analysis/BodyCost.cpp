@@ -255,9 +255,13 @@ static constexpr double kPassNs = 500;
 static constexpr double kIterationNs = 30;
 /// The passes of a norm are its two reductions.
 static constexpr int64_t kPassesOfNorm = 2;
-/// The share of the peak rate of matrix units that warps reach in an attention,
-/// and in products with an operand that the body computes.
-static constexpr double kShareOfAttention = 0.4, kShareOfWarps = 0.25;
+/// The share of the peak rate of matrix units that warps reach in products with
+/// an operand that the body computes, and that warps and warpgroups reach in an
+/// attention. The operations of an attention include masked scores.
+static constexpr double kShareOfWarps = 0.25, kShareOfWarpAttention = 0.4,
+                        kShareOfWarpgroupAttention = 0.8;
+/// Lower bound of the rows of an attention by warpgroups.
+static constexpr int64_t kWarpgroupRows = 193;
 
 /// Returns true for a product of two matrices. Sums of products of elements are
 /// contractions as well, and matrix units do not compute them.
@@ -275,17 +279,30 @@ static bool readsTemporary(TaskOp task, Operation *product) {
          !isTile(task, product->getOperand(1));
 }
 
+/// Returns the number of rows of an attention, whose last loops are key, depth
+/// and column.
+static int64_t countAttentionRows(TaskOp task, Operation *op) {
+  SmallVector<int64_t> extents =
+      getLoopExtents(task, cast<IndexingMapOpInterface>(op));
+  return multiply(ArrayRef(extents).drop_back(3));
+}
+
+static double getShareOfAttention(TaskOp task, Operation *op) {
+  bool hasWarpgroups = isa<OnlineAttentionOp>(op) &&
+                       countAttentionRows(task, op) >= kWarpgroupRows;
+  return hasWarpgroups ? kShareOfWarpgroupAttention : kShareOfWarpAttention;
+}
+
 /// Returns true for a product or an attention of so few rows that it streams
 /// weights or keys. The latency of threads is hidden by copies for the next
 /// work items.
 static bool isStreamed(TaskOp task, Operation *op) {
-  bool isAttention = isa<OnlineAttentionOp>(op);
-  if (!isAttention && !isMatrixProduct(op))
+  if (isa<OnlineAttentionOp>(op))
+    return countAttentionRows(task, op) <= kStreamingRows;
+  if (!isMatrixProduct(op))
     return false;
   SmallVector<int64_t> extents =
       getLoopExtents(task, cast<IndexingMapOpInterface>(op));
-  if (isAttention) // The last loops are key, depth and column.
-    return multiply(ArrayRef(extents).drop_back(3)) <= kStreamingRows;
   auto dims = linalg::inferContractionDims(cast<linalg::LinalgOp>(op));
   int64_t rows = 1;
   for (unsigned loop : dims->m)
@@ -314,7 +331,7 @@ mlir::ark::predictThreads(TaskOp task, TargetAttr target, int64_t ranks) {
       times.latency +=
           kIterationNs * countExecutions(task, loop.getBody()->getTerminator());
     if (isa<OnlineAttentionOp, BlockedAttentionGradientOp>(op))
-      times.products += flops / (perSm * kShareOfAttention);
+      times.products += flops / (perSm * getShareOfAttention(task, op));
     else if (!isMatrixProduct(op->getParentOp()))
       times.arithmetic += flops / kThreadFlopsPerNs;
     else if (readsTemporary(task, op->getParentOp()))
