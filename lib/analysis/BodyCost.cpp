@@ -279,25 +279,30 @@ static bool readsTemporary(TaskOp task, Operation *product) {
          !isTile(task, product->getOperand(1));
 }
 
-/// Returns the number of rows of an attention, whose last loops are key, depth
-/// and column.
+/// Returns true for an attention or its gradient.
+static bool isAttention(Operation *op) {
+  auto bodyOp = dyn_cast<BodyOpInterface>(op);
+  return bodyOp && bodyOp.multipliesMatrices();
+}
+
 static int64_t countAttentionRows(TaskOp task, Operation *op) {
   SmallVector<int64_t> extents =
       getLoopExtents(task, cast<IndexingMapOpInterface>(op));
-  return multiply(ArrayRef(extents).drop_back(3));
+  return multiply(
+      ArrayRef(extents).take_front(cast<BodyOpInterface>(op).getNumRowLoops()));
 }
 
 static double getShareOfAttention(TaskOp task, Operation *op) {
-  bool hasWarpgroups = isa<OnlineAttentionOp>(op) &&
-                       countAttentionRows(task, op) >= kWarpgroupRows;
-  return hasWarpgroups ? kShareOfWarpgroupAttention : kShareOfWarpAttention;
+  return countAttentionRows(task, op) >= kWarpgroupRows
+             ? kShareOfWarpgroupAttention
+             : kShareOfWarpAttention;
 }
 
 /// Returns true for a product or an attention of so few rows that it streams
 /// weights or keys. The latency of threads is hidden by copies for the next
 /// work items.
 static bool isStreamed(TaskOp task, Operation *op) {
-  if (isa<OnlineAttentionOp>(op))
+  if (isAttention(op))
     return countAttentionRows(task, op) <= kStreamingRows;
   if (!isMatrixProduct(op))
     return false;
@@ -323,14 +328,14 @@ mlir::ark::predictThreads(TaskOp task, TargetAttr target, int64_t ranks) {
     if (isStreamed(task, op))
       return WalkResult::interrupt();
     double flops = countFlops(task, op);
-    if (isa<RowNormOp>(op))
+    if (isa<BodyOpInterface>(op) && !isAttention(op))
       passes += kPassesOfNorm;
     else if (auto structured = dyn_cast<linalg::LinalgOp>(op))
       passes += structured.getNumReductionLoops() > 0;
     else if (auto loop = dyn_cast<scf::ForOp>(op))
       times.latency +=
           kIterationNs * countExecutions(task, loop.getBody()->getTerminator());
-    if (isa<OnlineAttentionOp, BlockedAttentionGradientOp>(op))
+    if (isAttention(op))
       times.products += flops / (perSm * getShareOfAttention(task, op));
     else if (!isMatrixProduct(op->getParentOp()))
       times.arithmetic += flops / kThreadFlopsPerNs;
