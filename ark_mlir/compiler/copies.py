@@ -1,6 +1,7 @@
-"""Two copies of the program of one rank, which a schedule has as its ranks.
+"""Comparison of two copies of one rank's program, and the puts from each copy to the other.
 
-Copy 0 is compared with copy 1: each stands for the other ranks of the other copy.
+The compiler schedules the copies as a world of two ranks. For each copy, the other copy stands for
+all other ranks.
 """
 
 # The stubs of numpy leave the elements of arrays unknown.
@@ -34,7 +35,7 @@ class SemaphoreUse:
         sent: for each signal of copy 0 to the semaphore, the distances to which its task puts.
         foreign: the same for the signals of copy 1.
         waits: the copies that wait for the semaphore.
-        reached: the values that work items before a signal on its lane put.
+        reached: the values put by work items that precede a signal of the semaphore on its lane.
     """
 
     def __init__(self) -> None:
@@ -144,8 +145,8 @@ class Copies:
     def _pair_values(self) -> list[list[int]]:
         """Returns the values of the tasks of copy 0 as values in the memory of copy 0.
 
-        What a task writes to copy 1 becomes what its twin writes to copy 0. The two copies may lay
-        out their memory differently.
+        A value in copy 1 that a task writes becomes the value in copy 0 that its twin writes. The
+        two copies may lay out their memory differently.
         """
         values = self._manifest.values
         constants = {b.slot for b in self._manifest.buffers if b.kind == "constant"}
@@ -154,7 +155,7 @@ class Copies:
         for task, other in zip(self._tasks, self._others, strict=True):
             chosen: list[int] = []
             pairs = (self._manifest.tasks[each].values for each in (task, other))
-            for x, y in zip(*pairs, strict=True):
+            for x, y in zip(*pairs, strict=True):  # equal tasks have equally many operands
                 u, v = values[x], values[y]
                 if u.slot in constants:
                     same = x == y

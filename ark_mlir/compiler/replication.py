@@ -1,8 +1,8 @@
 """The schedule of all ranks, made from the schedule of two copies of one rank.
 
-Copy 0 stands for each rank. What copy 0 writes to the memory of copy 1, a rank writes to the rank
-at a distance, which the name of the task has: ``rank0/sum.to3``. What copy 0 waits for in copy 1, a
-rank waits for in the ranks that send to it.
+Copy 0 stands for each rank. A task of copy 0 that writes to copy 1 becomes, on each rank, a task
+that writes to the rank at a distance. The name of the task states the distance: ``rank0/sum.to3``.
+A wait of copy 0 for copy 1 becomes, on each rank, waits for the ranks that send to it.
 """
 
 # The stubs of numpy leave the elements of arrays unknown.
@@ -126,7 +126,7 @@ class _Replication(Copies):
         return {d for puts in self._uses[number].foreign for d in self._shifts(puts)}
 
     def _is_read_after(self, number: int, index: int, last: int) -> bool:
-        """Returns True if the next work item reads what copy 1 puts before a signal."""
+        """Returns True if the next work item reads a value that copy 1 puts before a signal."""
         for code, subject, _, _ in self._entries[index:last]:
             if code == Opcode.RUN:
                 reads = self._reads[self._task_index[subject][1]]
@@ -134,7 +134,10 @@ class _Replication(Copies):
         return False
 
     def _missing(self, position: int, acquired: dict[int, set[int]]) -> list[tuple[int, int]]:
-        """Returns the semaphores and distances for which a task has to wait, and adds them."""
+        """Returns the semaphores and distances for which a task still has to wait.
+
+        The distances are added to those that the lane has acquired.
+        """
         reads = self._reads[position]
         result: list[tuple[int, int]] = []
         for number, distances in acquired.items():
@@ -267,7 +270,10 @@ class _Replication(Copies):
 
     def _slot_of_stop(self) -> int:
         arguments = self._own_buffers(outputs=False)
-        return next(number for number, each in enumerate(arguments, 1) if each.stop)
+        for slot, buffer in enumerate(arguments, 1):
+            if buffer.stop:
+                return slot
+        raise NotSymmetricError("copy 0 has no stop flag")
 
     def _number_values(self) -> None:
         """Numbers buffers and intermediates of the world.
@@ -311,6 +317,9 @@ class _Replication(Copies):
         of_task = self._manifest.tasks[self._tasks[position]].values
         for number, local in zip(of_task, self._values[position], strict=True):
             shift = next(distances) if self._is_remote(number) else 0
+            if local not in self._numbers:
+                name = self._manifest.tasks[self._tasks[position]].name
+                raise NotSymmetricError(f"task {name!r} uses memory of the other copy")
             rows.append((*self._numbers[local], shift))
         first, stride, shifts = np.array(rows, np.int64).reshape(-1, 3).T
         ranks = np.arange(self._ranks)[:, None]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from .. import ir
 from ..bundle import Bundle
-from ..errors import VerificationError
+from ..errors import CompileError, VerificationError
 from ..progress import Progress
 from ..targets import Code, Target, backend_of
 from .lowering import choose_target, lower, set_domains, shares_device
@@ -47,14 +47,18 @@ def compile_schedule(
         source, target, options, overrides: arguments of :func:`ark_mlir.compile`.
         merge_ranks: whether one rank is compiled for all, if the programs of all ranks are equal
             except for the number of the rank and the values of constants. By default, worlds of
-            more than 8 ranks are. Otherwise, and if the proof of the result fails, all ranks are
-            compiled, and the option `separate_ranks` of the bundle has the reason.
+            more than 8 ranks are. All ranks are compiled if the programs differ, if the proof of
+            the result fails, or with ``verify=False``; the option `separate_ranks` of the bundle
+            then has the reason.
 
     Raises the errors of :func:`ark_mlir.compile`.
 
     Example:
         >>> ark.compiler.compile_schedule(program, "cuda:sm_90a").manifest.target.sms
         132
+        >>> schedule = ark.compiler.compile_schedule(programs, "cuda:sm_90a", merge_ranks=True)
+        >>> schedule.manifest.options["merged_ranks"]
+        4
     """
     chosen = replace(CompileOptions.make(options, overrides), line_info=False)
     module = load_module(source)
@@ -93,21 +97,23 @@ def _compile_merged(
     ranks = count_ranks(module)
     one = representative(module, machine, options)
     rank = rank_of(one)
-    pair = _compile(one, machine, options, progress)
+    try:
+        pair = _compile(one, machine, options, progress)
+    except CompileError as error:
+        # A sum whose elements do not divide by the ranks has parts of two sizes. An error of the
+        # program itself recurs when all ranks are compiled.
+        raise NotSymmetricError(f"one rank alone does not compile: {error.message}") from error
     progress.step("replication")
     for waits_for_all in (False, True):
         world = replicate(pair, ranks, rank, waits_for_all=waits_for_all)
-        if not options.verify:
-            break
         progress.step("proof of all ranks")
         try:
             prove(world)
-            break
         except VerificationError as error:
             failure = error
-    else:
-        raise NotSymmetricError(f"the proof of all ranks failed: {failure.message}") from failure
-    return _with_option(world, "merged_ranks", ranks)
+        else:
+            return _with_option(world, "merged_ranks", ranks)
+    raise NotSymmetricError(f"the proof of all ranks failed: {failure.message}") from failure
 
 
 def _with_option(bundle: Bundle, name: str, value: str | int) -> Bundle:

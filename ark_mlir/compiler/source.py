@@ -11,11 +11,16 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from .. import ir
 from ..errors import CompileError, InvalidUsageError, a_type
 from ..mlir.diagnostics import to_error
+from ..mlir.locations import describe
 from ..mlir.parsing import parse_file, parse_text
 from ..passmanager import PassManager
 
 if TYPE_CHECKING:
     from ..typing import Source
+
+
+# The mark of a module whose only program stands for the programs of all ranks.
+REPRESENTATIVE = "ark.representative"
 
 
 class RankProgram(NamedTuple):
@@ -63,6 +68,9 @@ def load_module(source: Source | Sequence[Source]) -> ir.Operation:
         InvalidUsageError: `source` has another type, the file does not exist, or the programs of
             several ranks do not fit together.
         CompileError: the text does not parse or verify.
+
+    A module with the mark ``ark.representative`` raises InvalidUsageError: one program stands for
+    all ranks in it, and it has no code of the other ranks.
     """
     if isinstance(source, list | tuple):
         module = join_modules([_load(each) for each in cast("Sequence[Source]", source)])
@@ -133,6 +141,17 @@ def _verify_ranks(module: ir.Operation) -> None:
 
 
 def _load(source: object) -> ir.Operation:
+    module = _load_any(source)
+    if REPRESENTATIVE in module.attributes:
+        raise InvalidUsageError(
+            f"the module has the attribute {REPRESENTATIVE!r}: one program stands for all ranks, "
+            "and the others have no code; compile the programs of all ranks, without the attribute",
+            location=describe(module.location),
+        )
+    return module
+
+
+def _load_any(source: object) -> ir.Operation:
     # Not isinstance(source, Program): the compiler does not import the frontend.
     module = getattr(source, "module", source)
     if isinstance(module, ir.Module):

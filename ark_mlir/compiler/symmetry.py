@@ -14,7 +14,7 @@ from .. import ir
 from ..backends import backend_info
 from ..targets import Target
 from .options import CompileOptions
-from .source import count_ranks
+from .source import REPRESENTATIVE, count_ranks
 from .stages import reached_stage
 
 __all__ = ["MERGED_ABOVE", "NotSymmetricError", "rank_of", "representative"]
@@ -24,7 +24,6 @@ MERGED_ABOVE = 8
 
 # The values of constants may differ: a rank adds the number of its first row to an index.
 _CONSTANT = re.compile(r"(= ark\.constant) .*? : ")
-_MARK = "ark.representative"
 # Collectives that name a rank, or that send to neighbours only.
 _NAMES_RANK = ("ark.send", "ark.recv", "ark.broadcast")
 
@@ -43,9 +42,11 @@ def representative(module: ir.Operation, machine: Target, options: CompileOption
         machine: the target of each rank.
         options: the options of the compilation.
 
-    Raises NotSymmetricError if the ranks differ, or an op names a rank.
+    Raises NotSymmetricError if the ranks differ, an op names a rank, or the options exclude it.
     """
     ranks = count_ranks(module)
+    if not options.verify:
+        raise NotSymmetricError("verify=False omits the proof of all ranks")
     if not backend_info(machine.backend).selects_devices:
         raise NotSymmetricError(f"the target is {machine.backend}")
     if reached_stage(module) is not None:
@@ -103,5 +104,5 @@ def _alone(module: ir.Operation, rank: int) -> ir.Operation:
             program.attributes["sym_name"] = name
         else:
             program.erase()
-    copy.attributes[_MARK] = ir.UnitAttr.get(copy.context)
+    copy.attributes[REPRESENTATIVE] = ir.UnitAttr.get(copy.context)
     return copy

@@ -72,7 +72,8 @@ class Prediction:
         measured_ns: the measured time, if there is one.
         bubble: of a pipeline, the share of the time in which a rank executes no work item, the mean
             over all ranks; None if no plan names a microbatch.
-        note: how the ranks were compiled, if there are more than the ranks of a host; else None.
+        note: the line `schedule` of the report: whether one rank was compiled for all, or why not;
+            None if this was not tried, as by default for up to 8 ranks.
 
     Example:
         >>> from ark_mlir.simulation import simulate

@@ -91,7 +91,7 @@ class Measurement:
         nbytes: the bytes of the tensor of bf16 on each rank.
         us: the time in µs: what each further all-reduce adds to a chain, or the time of a program
             with four square gradients, each a product, and their means over the ranks.
-        sms: the SMs of the exchange that the plan of the program states; 0 without a plan.
+        sms: the SMs that the plan of the gradients states for their means; 0 without a plan.
 
     Example:
         >>> Topology.read("h200").measured[0]
@@ -261,6 +261,8 @@ def _measurement(node: Node, gpus: int) -> Measurement:
         raise node["bytes"].error(f"{size} is odd, and an element of bf16 has two bytes")
     if exchange == "gradients" and isqrt(size // 2) ** 2 != size // 2:
         raise node["bytes"].error(f"{size} bytes of bf16 are no square matrix")
+    if exchange == "all_reduce" and "sms" in node:
+        raise node["sms"].error("a chain of all-reduces has no plan; omit the key")
     return Measurement(
         exchange,
         node["ranks"].integer(2, gpus),

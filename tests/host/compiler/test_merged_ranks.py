@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -33,6 +34,15 @@ def sums(ranks: int, elements: int = 1024, *, deviating: int | None = None) -> l
             for _ in range(2):
                 x = ark.all_reduce(x) * 0.5
             ark.output("y", ark.relu(x) if rank == deviating else x)
+        programs.append(program)
+    return programs
+
+
+def chain(ranks: int, shape: tuple[int, ...]) -> list[ark.Program]:
+    programs: list[ark.Program] = []
+    for rank in range(ranks):
+        with ark.Program("chain", rank=rank, world_size=ranks) as program:
+            ark.output("y", ark.all_reduce(ark.input("x", shape, ark.bf16)))
         programs.append(program)
     return programs
 
@@ -158,6 +168,76 @@ def test_a_lost_wait_for_another_rank_fails_the_proof(monkeypatch: pytest.Monkey
 def test_ranks_beyond_one_host_are_merged_by_default() -> None:
     assert compile_schedule(sums(9), TARGET).manifest.options["merged_ranks"] == 9
     assert "merged_ranks" not in compile_schedule(sums(8), TARGET).manifest.options
+
+
+@pytest.mark.parametrize(
+    ("ranks", "shape"),
+    [(9, (1 << 20,)), (10, (1 << 20,)), (12, (4096, 4096)), (16, ((1 << 20) + 8,))],
+)
+def test_a_sum_with_parts_of_two_sizes_is_compiled_whole(ranks: int, shape: tuple[int]) -> None:
+    bundle = compile_schedule(chain(ranks, shape), TARGET)
+    assert bundle.manifest.ranks == ranks
+    assert "merged_ranks" not in bundle.manifest.options
+    reason = bundle.manifest.options["separate_ranks"]
+    assert reason.startswith("one rank alone does not compile: takes 'tensor<")
+    whole = compile_schedule(chain(ranks, shape), TARGET, merge_ranks=False)
+    assert opcodes(bundle) == opcodes(whole)
+
+
+@pytest.mark.parametrize("ranks", [9, 11, 12])
+@pytest.mark.parametrize("collective", [ark.all_gather, ark.reduce_scatter, ark.all_to_all])
+def test_worlds_of_no_power_of_two_are_merged(
+    ranks: int, collective: Callable[[ark.Tensor, int], ark.Tensor]
+) -> None:
+    programs: list[ark.Program] = []
+    for rank in range(ranks):
+        with ark.Program("exchange", rank=rank, world_size=ranks) as program:
+            ark.output("y", collective(ark.input("x", (ranks, 1024), ark.bf16), 0))
+        programs.append(program)
+    one = compile_schedule(programs, TARGET)
+    assert one.manifest.options["merged_ranks"] == ranks
+    whole = compile_schedule(programs, TARGET, merge_ranks=False)
+    assert len(one.manifest.tasks) == len(whole.manifest.tasks)
+    ours, theirs = (simulate(each, "h200x8") for each in (one, whole))
+    assert ours.sent_bytes == theirs.sent_bytes
+    assert ours.total_ns == pytest.approx(theirs.total_ns, rel=0.02)
+
+
+def test_an_error_of_the_program_is_that_of_the_whole_world() -> None:
+    with pytest.raises(ark.MemoryLimitError) as whole:
+        compile_schedule(gathers(9), TARGET, merge_ranks=False, memory=1024)
+    with pytest.raises(ark.MemoryLimitError) as merge:
+        compile_schedule(gathers(9), TARGET, memory=1024)
+    assert str(merge.value) == str(whole.value)
+
+
+def test_ranks_are_not_merged_without_the_proof() -> None:
+    bundle = compile_schedule(sums(9), TARGET, verify=False)
+    assert "merged_ranks" not in bundle.manifest.options
+    reason = bundle.manifest.options["separate_ranks"]
+    assert reason == "verify=False omits the proof of all ranks"
+
+
+def test_a_task_that_is_named_like_a_put_is_compiled_whole() -> None:
+    programs: list[ark.Program] = []
+    for rank in range(4):
+        with ark.Program("names", rank=rank, world_size=4) as program:
+            x = ark.relu(ark.input("x", (1024,), ark.bf16), name="to3")
+            ark.output("y", ark.all_reduce(x))
+        programs.append(program)
+    bundle = compile_schedule(programs, TARGET, merge_ranks=True)
+    assert "does not list its puts" in bundle.manifest.options["separate_ranks"]
+
+
+@pytest.mark.parametrize("compile_source", [ark.compile, compile_schedule])
+def test_a_module_that_stands_for_all_ranks_is_refused(
+    compile_source: Callable[[str, str], object],
+) -> None:
+    program = str(chain(2, (1024,))[1].module)
+    marked = program.replace("module {", "module attributes {ark.representative} {", 1)
+    assert marked != program
+    with pytest.raises(ark.InvalidUsageError, match="compile the programs of all ranks"):
+        compile_source(marked, "cpu:2")
 
 
 def test_a_deviating_rank_is_compiled_with_the_whole_world() -> None:

@@ -130,8 +130,11 @@ class Workplace:
     def make_p1(self) -> Any:
         return self._rank(1)
 
-    def _rank(self, rank: int) -> Any:
-        with ark.Program("sum", rank=rank, world_size=2) as program:
+    def make_programs(self) -> Any:
+        return [self._rank(rank, 4) for rank in range(4)]
+
+    def _rank(self, rank: int, ranks: int = 2) -> Any:
+        with ark.Program("sum", rank=rank, world_size=ranks) as program:
             x, w = ark.input("x", (4,)), ark.parameter("w", (4,))
             ark.output("y", ark.all_reduce(x * w))
         return program

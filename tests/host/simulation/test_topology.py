@@ -117,7 +117,11 @@ def test_measured_times_are_read(tmp_path: Path) -> None:
             with_measured(exchange="gradients", bytes=6),
             r"measured\[0\].bytes: 6 bytes of bf16 are no",
         ),
-        (with_measured(sms=0), r"measured\[0\].sms: 0 is less than 1"),
+        (
+            with_measured(exchange="gradients", bytes=8192, sms=0),
+            r"measured\[0\].sms: 0 is less than 1",
+        ),
+        (with_measured(sms=8), r"measured\[0\].sms: a chain of all-reduces has no plan; omit"),
         (with_measured(us=0), r"measured\[0\].us: a time must be above 0"),
         (with_measured(gbps=1), r"measured\[0\]: unknown key 'gbps'"),
     ],

@@ -1,6 +1,6 @@
 // RUN: ark-opt %s --ark-join-ranks --split-input-file --verify-diagnostics
 
-// What rank 1 takes at distance 2, no rank puts at distance 2.
+// Rank 1 takes a value from distance 2, and no rank puts a value at distance 2.
 module attributes {ark.representative} {
   ark.program @p(%x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
       -> (tensor<4xf32> {ark.name = "y"}) attributes {rank = 1 : i64, world_size = 4 : i64} {
