@@ -209,17 +209,16 @@ Value RowBuilder::combineWarps(Operation *combiner, Value value) {
       arith::RemUIOp::create(builder, indices.inWarp, index(threads));
   Value warpOfRow = thread;
   if (threads > shares.warpsPerRow)
-    warpOfRow = arith::MinUIOp::create(builder, thread,
-                                       index(shares.warpsPerRow - 1));
+    warpOfRow =
+        arith::MinUIOp::create(builder, thread, index(shares.warpsPerRow - 1));
   Value one = memref::LoadOp::create(
       builder, all,
       ValueRange{arith::AddIOp::create(builder, first, warpOfRow)});
   if (threads > shares.warpsPerRow) {
-    Value hasWarp =
-        arith::CmpIOp::create(builder, arith::CmpIPredicate::ult, thread,
-                              index(shares.warpsPerRow));
-    Value neutral = arith::ConstantOp::create(
-        builder, *arith::getNeutralElement(combiner));
+    Value hasWarp = arith::CmpIOp::create(builder, arith::CmpIPredicate::ult,
+                                          thread, index(shares.warpsPerRow));
+    Value neutral =
+        arith::ConstantOp::create(builder, *arith::getNeutralElement(combiner));
     one = arith::SelectOp::create(builder, hasWarp, one, neutral);
   }
   return combineThreads(combiner, one, threads);
