@@ -87,21 +87,30 @@ def as_int(value: object, label: str, op: str | None = None) -> int:
 def as_ints(values: object, label: str, op: str | None = None) -> list[int]:
     """Returns a sequence of integers, or one integer, as a list of ints; raises InvalidUsageError
     on other values."""
-    is_list = isinstance(values, list | tuple)
-    if not is_list and isinstance(values, SupportsIndex) and not _is_sequence(values):
+    if _is_number(values):
         return [as_int(values, label, op)]
+    return [as_int(v, f"{label}[{i}]", op) for i, v in enumerate(as_entries(values, label, op))]
+
+
+def as_entries(values: object, label: str, op: str | None = None) -> list[object]:
+    """Returns the entries of an iterable of integers or of sequences of integers, or one integer as
+    the only entry; raises InvalidUsageError on values that are neither."""
+    if _is_number(values):
+        return [values]
     # A tensor is iterable, but its elements are tensors.
     if isinstance(values, str) or not isinstance(values, Iterable) or hasattr(values, "program"):
         raise invalid(f"{label} must be integers, not {values!r}", op)
-    entries = list(itertools.islice(values, MAX_ENTRIES + 1))
+    entries: list[object] = list(itertools.islice(values, MAX_ENTRIES + 1))
     if len(entries) > MAX_ENTRIES:
         raise invalid(f"{label} has more than {MAX_ENTRIES} entries", op)
-    return [as_int(v, f"{label}[{i}]", op) for i, v in enumerate(entries)]
+    return entries
 
 
-def _is_sequence(value: object) -> bool:
+def _is_number(value: object) -> bool:
     # A numpy array with one element has __index__, too.
-    return isinstance(value, Sequence) or getattr(value, "ndim", 0) > 0
+    if isinstance(value, Sequence) or not isinstance(value, SupportsIndex):
+        return False
+    return getattr(value, "ndim", 0) == 0
 
 
 def as_shape(shape: object, op: str | None = None, *, wildcard: bool = False) -> list[int]:

@@ -6,110 +6,36 @@ range of integers and the special values of floats.
 
 from __future__ import annotations
 
-import math
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from attention_op_cases import ATTENTIONS
+from op_case import (
+    BOOL,
+    EIGHTS,
+    EVERY,
+    FLOATS,
+    HALVES,
+    INTEGERS,
+    MATRIX,
+    NUMBERS,
+    Array,
+    Case,
+    Data,
+    Make,
+    extremes,
+    late_extremes,
+    positive,
+)
+from window_cases import WINDOWS
 
 import ark_mlir as ark
 from ark_mlir.dtypes import DType
 
-Array = np.ndarray[Any, Any]
 Op = Callable[..., ark.Tensor]
-Make = Callable[..., ark.Tensor | list[ark.Tensor]]
-Shape = tuple[int, ...]
 
-EVERY = ark.dtypes.ALL
-FLOATS = tuple(dtype for dtype in EVERY if dtype.is_float and dtype.itemsize > 1)
-HALVES = tuple(dtype for dtype in FLOATS if dtype.itemsize == 2)
-EIGHTS = tuple(dtype for dtype in EVERY if dtype.is_float and dtype.itemsize == 1)
-INTEGERS = tuple(dtype for dtype in EVERY if dtype.is_integer)
-NUMBERS = INTEGERS + FLOATS
-MATRIX = tuple(dtype for dtype in EVERY if dtype is not ark.dtypes.bool_)
-BOOL = (ark.dtypes.bool_,)
 X, ROW = (5, 7), (7,)
-# The number of elements of a large array, and the prime period with which its values repeat.
-LARGE, PERIOD = 1 << 18, 4093
-
-
-# -- data -----------------------------------------------------------------------------------------
-
-
-def numbers(dtype: DType, shape: Shape, seed: int) -> Array:
-    """Returns numbers of moderate size, whose sums and products are finite."""
-    rng = np.random.default_rng(seed)
-    if dtype.kind == "bool":
-        return rng.integers(0, 2, shape).astype(bool)
-    if dtype.is_integer:
-        low, high = dtype.integer_range
-        return rng.integers(low, high, shape, dtype.numpy, endpoint=True)
-    # Large arrays repeat their values, so that they compress well when they are exported for a GPU.
-    count = math.prod(shape)
-    values = rng.standard_normal(count if count < LARGE else PERIOD)
-    return np.resize(values.astype(np.float32).astype(dtype.numpy), shape)
-
-
-def extremes(dtype: DType, shape: Shape, seed: int) -> Array:
-    """Returns numbers that begin with values on which implementations often fail."""
-    values = numbers(dtype, shape, seed)
-    special = np.random.default_rng(seed).permutation(special_values(dtype))[: values.size]
-    values.reshape(-1)[: len(special)] = special
-    return values
-
-
-def late_extremes(dtype: DType, shape: Shape, seed: int) -> Array:
-    """Returns numbers with the special values at the end, and some of them elsewhere, too."""
-    values = extremes(dtype, shape, seed)
-    flat = values.reshape(-1)[::-1].copy()
-    flat[flat.size // 2 :: flat.size // 7] = flat[-3]
-    return flat.reshape(shape)
-
-
-def special_values(dtype: DType) -> Array:
-    if dtype.kind == "bool":
-        return np.array([], dtype.numpy)
-    if dtype.is_integer:
-        low, high = dtype.integer_range
-        return np.array([0, 1, low, high, high - 1, high // 2 + 1, max(low, -1)], dtype.numpy)
-    import ml_dtypes
-
-    limits = ml_dtypes.finfo(dtype.numpy)
-    largest, tiny = float(limits.max), float(limits.smallest_subnormal)
-    special = [0, 1, -0.0, np.nan, np.inf, -np.inf, largest, -1.0, tiny, -tiny, 0.5, 20.0]
-    return np.array(special, np.float32).astype(dtype.numpy)
-
-
-def positive(dtype: DType, shape: Shape, seed: int) -> Array:
-    """Returns numbers that are at least about 0.1."""
-    values = np.abs(numbers(dtype, shape, seed).astype(np.float32)) + np.float32(0.1)
-    return values.astype(dtype.numpy)
-
-
-# -- cases ----------------------------------------------------------------------------------------
-
-Data = Callable[[DType, Shape, int], Array]
-
-
-@dataclass(frozen=True)
-class Case:
-    """An op, or ops that differ in attributes only, on operands of one dtype.
-
-    Attributes:
-        make: takes a tensor for every shape, and returns the outputs.
-        shapes: the shapes of the operands.
-        dtypes: the dtypes that the op takes.
-        data: makes the operands.
-        indices: the extents that further int32 operands of shape ``[2, 3]`` point into.
-    """
-
-    make: Make
-    shapes: tuple[Shape, ...]
-    dtypes: tuple[DType, ...]
-    data: Data = numbers
-    indices: tuple[int, ...] = ()
 
 
 def eight_bit_weights(x: ark.Tensor, w: ark.Tensor) -> list[ark.Tensor]:
@@ -170,63 +96,6 @@ def centred(x: ark.Tensor, g: ark.Tensor, a: ark.Tensor, b: ark.Tensor) -> list[
     kept = ark.layernorm(x)
     own = ark.matmul(ark.layernorm(x, g, eps=0.1), a, transpose_other=True)
     return [own + 1, ark.matmul(kept, b, transpose_other=True), ark.copy(kept)]
-
-
-def attentions(q: ark.Tensor, k: ark.Tensor, v: ark.Tensor, mask: ark.Tensor) -> list[ark.Tensor]:
-    return [
-        ark.attention(q, k, v),
-        ark.attention(q, k, v, causal=True, scale=0.3),
-        ark.attention(q, k, v, mask=mask),
-        ark.attention(q, k, v, mask=mask > 0),
-        ark.attention(q, k, v, kv_length=4, causal=True),
-    ]
-
-
-def length(keys: int) -> ark.Tensor:
-    """Returns a scalar whose value is known only at run time."""
-    return ark.constant(np.array(keys - 1, np.int32)) + ark.constant(np.array(1, np.int32))
-
-
-def caches(q: ark.Tensor, k: ark.Tensor, v: ark.Tensor, mask: ark.Tensor) -> list[ark.Tensor]:
-    """Returns attentions over a dynamic number of keys: one, an odd number, all."""
-
-    most = k.shape[-2]
-    return [
-        *(ark.attention(q, k, v, kv_length=length(n), causal=True) for n in (1, 37, most - 1)),
-        ark.attention(q, k, v, mask=mask, kv_length=length(most)),
-    ]
-
-
-def heads(
-    q: ark.Tensor, k: ark.Tensor, v: ark.Tensor, cos: ark.Tensor, sin: ark.Tensor, w: ark.Tensor
-) -> list[ark.Tensor]:
-    """Returns norms and rotations of heads, as before attention."""
-    q, k = (ark.rope(ark.rmsnorm(x, w), cos, sin) for x in (q, k))
-    return [ark.attention(q, k, v), ark.attention(ark.layernorm(q, w), k, v, causal=True)]
-
-
-def steps(q: ark.Tensor, k: ark.Tensor, v: ark.Tensor, mask: ark.Tensor) -> list[ark.Tensor]:
-    """Returns decode steps with no key, one key, and numbers of keys that do or do not divide
-    evenly among warps; with masks, one of which masks all keys.
-    """
-    lengths = (0, 1, 63, 64, 65, k.shape[-2])
-    return [
-        *(ark.attention(q, k, v, kv_length=length(keys)) for keys in lengths),
-        ark.attention(q, k, v, mask=mask, kv_length=length(65), causal=True),
-        ark.attention(q, k, v, mask=mask > 0.5),
-        ark.attention(q, k, v, mask=mask > 100),
-    ]
-
-
-def prompts(q: ark.Tensor, k: ark.Tensor, v: ark.Tensor, mask: ark.Tensor) -> list[ark.Tensor]:
-    """Returns attentions of many queries with different keys; some queries have no keys."""
-    keys = k.shape[-2]
-    return [
-        ark.attention(q, k, v, causal=True),
-        ark.attention(q, k, v, mask=mask),
-        ark.attention(q, k, v, mask=mask > 1.5),
-        *(ark.attention(q, k, v, kv_length=length(n), causal=True) for n in (1, keys // 2, keys)),
-    ]
 
 
 def views(x: ark.Tensor) -> list[ark.Tensor]:
@@ -481,63 +350,7 @@ CASES: dict[str, Case] = {
             (17, 64, 512),
         )
     },
-    "attention": Case(
-        attentions, ((2, 4, 3, 6), (2, 2, 5, 6), (2, 2, 5, 6), (4, 3, 5)), FLOATS
-    ),
-    "attention of a cache": Case(
-        caches, ((2, 4, 1, 32), (2, 2, 140, 32), (2, 2, 140, 32), (4, 1, 140)), FLOATS
-    ),
-    "attention of a cache for every head": Case(
-        caches, ((1, 3, 1, 16), (1, 3, 141, 16), (1, 3, 141, 16), (1, 141)), FLOATS
-    ),
-    "attention of a long cache": Case(
-        caches, ((1, 4, 1, 32), (1, 2, 1280, 32), (1, 2, 1280, 32), (1, 1280)), FLOATS
-    ),
-    "attention of a few queries and a long cache": Case(
-        caches, ((1, 4, 3, 16), (1, 2, 1024, 16), (1, 2, 1024, 16), (3, 1024)), FLOATS
-    ),
-    "attention of several queries and a cache": Case(
-        caches, ((1, 4, 3, 16), (1, 2, 131, 16), (1, 2, 131, 16), (3, 131)), FLOATS
-    ),
-    "attention of a step": Case(
-        steps, ((2, 8, 1, 64), (2, 2, 160, 64), (2, 2, 160, 64), (8, 1, 160)), FLOATS
-    ),
-    "attention of a step for every head": Case(
-        steps, ((1, 2, 1, 128), (1, 2, 160, 128), (1, 2, 160, 128), (2, 1, 160)), FLOATS
-    ),
-    "attention of a step and eight heads": Case(
-        steps, ((1, 8, 1, 80), (1, 1, 160, 80), (1, 1, 160, 80), (8, 1, 160)), FLOATS
-    ),
-    "attention of a step of two queries": Case(
-        steps, ((1, 6, 2, 64), (1, 2, 160, 64), (1, 2, 160, 64), (2, 160)), FLOATS
-    ),
-    "attention of anything": Case(
-        steps, ((1, 4, 1, 64), (1, 1, 160, 64), (1, 1, 160, 64), (1, 160)), FLOATS, extremes
-    ),
-    "attention of heads with norms": Case(
-        heads, ((1, 4, 1, 128), (1, 2, 8, 128), (1, 2, 8, 128), (1, 64), (1, 64), (128,)), FLOATS
-    ),
-    "attention of odd heads with norms": Case(
-        heads, ((2, 3, 1, 96), (2, 1, 5, 96), (2, 1, 5, 96), (1, 48), (1, 48), (96,)), FLOATS
-    ),
-    "attention of a prompt": Case(
-        prompts, ((2, 4, 37, 32), (2, 2, 37, 32), (2, 2, 37, 32), (2, 1, 1, 37)), FLOATS
-    ),
-    "attention of a prompt and a cache": Case(
-        prompts, ((1, 4, 48, 64), (1, 2, 131, 64), (1, 2, 131, 64), (48, 131)), FLOATS
-    ),
-    "attention of a prompt and wide heads": Case(
-        prompts, ((1, 2, 33, 128), (1, 1, 64, 128), (1, 1, 64, 128), (2, 33, 64)), FLOATS
-    ),
-    "attention of a prompt and odd heads": Case(
-        prompts, ((1, 2, 20, 80), (1, 2, 96, 80), (1, 2, 96, 80), (20, 96)), FLOATS
-    ),
-    "attention of a long prompt": Case(
-        prompts, ((1, 3, 256, 16), (1, 3, 300, 16), (1, 3, 300, 16), (256, 300)), FLOATS
-    ),
-    "attention of a prompt of anything": Case(
-        prompts, ((1, 2, 24, 32), (1, 1, 40, 32), (1, 1, 40, 32), (24, 40)), FLOATS, extremes
-    ),
+    **ATTENTIONS,
     "rope": Case(
         lambda x, cos, sin: [ark.rope(x, cos, sin, interleaved=which) for which in (False, True)],
         ((2, 3, 6), (3, 3), (3, 3)), FLOATS,
@@ -583,20 +396,7 @@ CASES: dict[str, Case] = {
     ),
     "grouped_matmul": Case(groups, ((7, 12), (4, 5, 12)), MATRIX),
     "grouped_matmul of many rows": Case(groups, ((70, 64), (3, 40, 64)), FLOATS),
-    "conv1d": Case(
-        lambda x, f: ark.conv1d(x, f, padding=[(2, 1)], dilation=2, groups=2),
-        ((2, 6, 9), (4, 3, 3)), MATRIX
-    ),
-    "conv2d": Case(
-        lambda x, f, b: ark.conv2d(x, f, b, (2, 1), [1, (0, 2)], (1, 2)),
-        ((2, 3, 7, 5), (4, 3, 3, 2), (4,)), NUMBERS
-    ),
-    "conv2d of single channels": Case(
-        lambda x, f: ark.conv2d(x, f, stride=2, padding=1, groups=3),
-        ((1, 3, 6, 5), (6, 1, 3, 3)), FLOATS
-    ),
-    "im2col": Case(lambda x: ark.im2col(x, 3, 2, 2, 1, 1, 1, 2, 1), ((2, 3, 7, 5),), EVERY),
-    "max_pool": Case(lambda x: ark.max_pool(x, 3, 2), ((2, 7, 5, 3),), NUMBERS, extremes),
+    **WINDOWS,
     "update": Case(updates, ((2, 3), (1, 5)), EVERY, extremes),
     "custom op": Case(customs, ((8, 12), (8, 12), (12,)), FLOATS),
     "concat": Case(

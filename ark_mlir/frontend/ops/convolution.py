@@ -7,9 +7,9 @@ import itertools
 import math
 from collections.abc import Sequence
 
-from ...dtypes import DType, fp32
+from ...dtypes import DType, bool_, fp32
 from ..operands import as_tensor
-from ..shapes import as_int, as_ints, invalid
+from ..shapes import as_entries, as_int, as_ints, invalid
 from ..tensor import Tensor
 from .composed import pad
 from .elementwise import add, cast, mul
@@ -23,7 +23,7 @@ __all__ = ["conv1d", "conv2d"]
 MAX_SHIFTS = 64
 
 # One number for all dimensions, or a number or a pair of numbers for each of them.
-Padding = int | Sequence[int | tuple[int, int]]
+Padding = int | Sequence[int | Sequence[int]]
 
 
 def conv1d(
@@ -42,7 +42,8 @@ def conv1d(
         x: ``[N, C, L]`` or ``[C, L]``.
         filters: ``[F, C / groups, k]``, of the dtype of `x`.
         bias: ``[F]``, or None.
-        stride, padding, dilation, groups: as for :func:`conv2d`, of one dimension.
+        stride, dilation, groups: as for :func:`conv2d`, of one dimension.
+        padding: number of zeros on each side, or a pair ``(before, after)``.
 
     The result is ``[N, F, windows]``, without N if `x` has none, of the dtype of `x`. Raises
     InvalidUsageError as :func:`conv2d` does.
@@ -81,11 +82,11 @@ def conv2d(
         groups: the channels and the filters are divided into this number of groups; each filter
             reads the channels of its own group.
 
-    The result is ``[N, F, rows, columns]``, without N if `x` has none, of the dtype of `x`. Sums of
-    floats are those of :func:`matmul`. Raises InvalidUsageError if shapes or dtypes do not fit, the
-    dtype is bool, or an 8-bit float type with a bias, a number is not positive, a padding is
-    negative, `groups` does not divide the channels and the filters, or a window does not fit into a
-    padded image.
+    The result is ``[N, F, rows, columns]``, without N if `x` has none, of the dtype of `x`. Floats
+    accumulate in fp32, and the sums are rounded to this dtype; integers wrap in it. Raises
+    InvalidUsageError if shapes or dtypes do not fit, the dtype is bool, or an 8-bit float type with
+    a bias, a number is not positive, a padding is negative, `groups` does not divide the channels
+    and the filters, or a window does not fit into a padded image.
 
     Example:
         >>> image = ark.input("image", (1, 3, 32, 32))
@@ -116,6 +117,7 @@ def _convolution(
     dilations = _numbers(dilation, rank, "dilation", op)
     pads = _pads(padding, rank, op)
     number = as_int(groups, "groups", op)
+    _check_dtype(images.dtype, bias is not None, op)
     _check_filters(images, weights, rank, number, op)
     batched = images if images.ndim == rank + 2 else reshape(images, (1, *images.shape))
     batched = pad(batched, [(0, 0), (0, 0), *pads])
@@ -139,7 +141,19 @@ def _convolution(
             f"{list(addend.shape)} and {addend.dtype}",
             op,
         )
-    return add(reshape(found, shape), reshape(addend, (-1, *(1,) * rank)), name or label)
+    addend = reshape(addend, (weights.shape[0], *(1,) * rank))
+    return add(reshape(found, shape), addend, name or label)
+
+
+def _check_dtype(dtype: DType, has_bias: bool, op: str) -> None:
+    if dtype is bool_:
+        raise invalid("x has dtype bool, which has no sums; ark.cast converts it", op)
+    if has_bias and dtype.is_float and dtype.itemsize == 1:
+        raise invalid(
+            f"x has dtype {dtype}, which takes no bias; omit the bias, or convert x, filters and "
+            "bias by ark.cast",
+            op,
+        )
 
 
 def _check_filters(images: Tensor, filters: Tensor, rank: int, groups: int, op: str) -> None:
@@ -166,27 +180,22 @@ def _numbers(values: int | Sequence[int], rank: int, label: str, op: str) -> lis
     numbers = as_ints(values, label, op)
     numbers = numbers * rank if len(numbers) == 1 else numbers
     if len(numbers) != rank or any(number < 1 for number in numbers):
-        raise invalid(f"{label} must be {rank} positive integers or one, not {values!r}", op)
+        each = "a positive integer" if rank == 1 else f"{rank} positive integers or one"
+        raise invalid(f"{label} must be {each}, not {values!r}", op)
     return numbers
 
 
 def _pads(padding: Padding, rank: int, op: str) -> list[tuple[int, int]]:
     """Returns the numbers of zeros before and after each of `rank` dimensions."""
-    entries = list(padding) if isinstance(padding, list | tuple) else [padding]
+    entries = [as_ints(entry, "padding", op) for entry in as_entries(padding, "padding", op)]
+    if rank == 1 and [len(entry) for entry in entries] == [1, 1]:
+        entries = [[*entries[0], *entries[1]]]
     entries = entries * rank if len(entries) == 1 else entries
-    pairs: list[tuple[int, int]] = []
-    for entry in entries:
-        pair = as_ints(entry, "padding", op)
-        pairs.append((pair[0], pair[-1]))
-        if len(pair) > 2 or min(pair, default=-1) < 0:
-            pairs.clear()
-            break
-    if len(pairs) != rank:
-        raise invalid(
-            f"padding must be a number, or {rank} numbers or pairs, none negative, not {padding!r}",
-            op,
-        )
-    return pairs
+    fits = all(len(entry) in (1, 2) and min(entry) >= 0 for entry in entries)
+    if len(entries) != rank or not fits:
+        each = " or a pair (before, after)" if rank == 1 else f", or {rank} numbers or pairs"
+        raise invalid(f"padding must be a number{each}, none negative, not {padding!r}", op)
+    return [(entry[0], entry[-1]) for entry in entries]
 
 
 def convolved(
@@ -247,7 +256,7 @@ def depthwise(filters: Tensor, parts: Sequence[Tensor]) -> Tensor:
     batch, channels, *shape = parts[0].shape
     features = filters.shape[0] // channels
     # Without another dimension for one feature, ops after the sum are in the same task.
-    each, one = ((features,), (1,)) if features > 1 else ((), ())
+    each, one = ((features,), (1,)) if features != 1 else ((), ())
     rows = _wide(reshape(filters, (1, channels, *each, *(1,) * len(shape), len(parts))))
     products = [
         mul(_wide(_shaped(part, (batch, channels, *one, *shape))), rows[..., number])
@@ -270,11 +279,13 @@ def product(filters: Tensor, columns: Tensor, shape: Sequence[int], groups: int)
         columns = reshape(columns, (batch, depth, count))
     else:
         rows = reshape(filters, (groups, features // groups, depth))
-    return reshape(matmul(rows, columns), (batch, features, *shape))
+    # A product of 8-bit floats is fp32.
+    return reshape(_cast(matmul(rows, columns), filters.dtype), (batch, features, *shape))
 
 
 def _wide(x: Tensor) -> Tensor:
-    return x if x.dtype.itemsize >= 4 else cast(x, fp32)
+    # Integers wrap, and a cast from floats to integers clamps.
+    return cast(x, fp32) if x.dtype.is_float and x.dtype.itemsize < 4 else x
 
 
 def _shaped(x: Tensor, shape: tuple[int, ...]) -> Tensor:

@@ -13,10 +13,10 @@ from ..operands import as_tensor, constant_tensor
 from ..shapes import as_int, invalid
 from ..tensor import Tensor
 from .common import emit
-from .creation import zeros
+from .composed import pad
 from .indexing import gather
 from .reductions import reduce_max
-from .views import concat, reshape
+from .views import reshape
 
 __all__ = ["im2col", "max_pool"]
 
@@ -93,10 +93,9 @@ def im2col(
         ("width", images.shape[-1], kernel_width, stride_width, pad_width, dilation_width),
     )
     axes = [_axis(*setting) for setting in settings]
+    sizes, strides, dilations, margins = zip(*axes, strict=True)
     lead = images.ndim - 2
-    for axis, (_, _, _, margin) in enumerate(axes, lead):
-        images = _surrounded(images, axis, margin)
-    sizes, strides, dilations, _ = zip(*axes, strict=True)
+    images = pad(images, [*[(0, 0)] * lead, *((margin, margin) for margin in margins)])
     found = windows(images, sizes, strides, dilations)
     channels = images.shape[-3] if lead else 1
     depth = channels * sizes[0] * sizes[1]
@@ -145,14 +144,14 @@ def _positive(value: object, label: str, op: str) -> int:
 
 
 def _axis(
-    axis: str, extent: int, kernel: int, stride: int, pad: int, dilation: int
+    axis: str, extent: int, kernel: int, stride: int, around: int, dilation: int
 ) -> tuple[int, int, int, int]:
     """Returns the checked size, stride, dilation and padding of windows along one dimension."""
     op = "ark.im2col"
     size = _positive(kernel, f"kernel_{axis}", op)
     step = _positive(stride, f"stride_{axis}", op)
     apart = _positive(dilation, f"dilation_{axis}", op)
-    margin = as_int(pad, f"pad_{axis}", op)
+    margin = as_int(around, f"pad_{axis}", op)
     if margin < 0:
         raise invalid(f"pad_{axis} must not be negative, but is {margin}", op)
     span = apart * (size - 1) + 1
@@ -163,15 +162,6 @@ def _axis(
             op,
         )
     return size, step, apart, margin
-
-
-def _surrounded(images: Tensor, axis: int, margin: int) -> Tensor:
-    """Returns images with `margin` zeros on both sides along an axis."""
-    if margin == 0:
-        return images
-    shape = (*images.shape[:axis], margin, *images.shape[axis + 1 :])
-    zero = zeros(shape, images.dtype)
-    return concat([zero, images, zero], axis)
 
 
 def _gathered(images: Tensor, indices: NDArray[np.int64], axis: int) -> Tensor:

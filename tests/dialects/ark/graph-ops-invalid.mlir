@@ -340,82 +340,6 @@ func.func @matmul_c3(%x: tensor<2x4x3xf32>, %y: tensor<3x3x4xf32>) {
 
 // -----
 
-func.func @attention_c1(%q: tensor<4x8xf32>) {
-  // expected-error @below {{q, k and v need one rank, three or more (attention_c1)}}
-  // expected-error @below {{failed to infer returned types}}
-  %0 = ark.attention %q, %q, %q scale = 1.0 : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
-  return
-}
-
-// -----
-
-func.func @attention_c2(%q: tensor<3x4x8xf32>, %k: tensor<2x4x8xf32>) {
-  // expected-error @below {{q [3, 4, 8], k [2, 4, 8] and v [2, 4, 8] do not fit together (attention_c2)}}
-  // expected-error @below {{failed to infer returned types}}
-  %0 = ark.attention %q, %k, %k scale = 1.0
-    : (tensor<3x4x8xf32>, tensor<2x4x8xf32>, tensor<2x4x8xf32>) -> tensor<3x4x8xf32>
-  return
-}
-
-// -----
-
-func.func @attention_c3(%q: tensor<2x4x8xf32>, %m: tensor<4x5xf32>) {
-  // expected-error @below {{mask 'tensor<4x5xf32>' does not broadcast to the scores [2, 4, 4] as bool or 'f32' (attention_c3)}}
-  // expected-error @below {{failed to infer returned types}}
-  %0 = ark.attention %q, %q, %q mask %m scale = 1.0
-    : (tensor<2x4x8xf32>, tensor<2x4x8xf32>, tensor<2x4x8xf32>, tensor<4x5xf32>) -> tensor<2x4x8xf32>
-  return
-}
-
-// -----
-
-func.func @partial_attention_c1(%q: tensor<2x4x8xf32>) {
-  // expected-error @below {{k and v need one rank more than q, which has three or more (partial_attention_c1)}}
-  // expected-error @below {{failed to infer returned types}}
-  %0 = ark.partial_attention %q, %q, %q scale = 1.0 : (tensor<2x4x8xf32>, tensor<2x4x8xf32>, tensor<2x4x8xf32>) -> tensor<2x4x4x10xf32>
-  return
-}
-
-// -----
-
-func.func @partial_attention_c1_element(%q: tensor<2x4x8xf32>, %k: tensor<2x4x4x8xf16>) {
-  // expected-error @below {{(partial_attention_c1)}}
-  // expected-error @below {{failed to infer returned types}}
-  %0 = ark.partial_attention %q, %k, %k scale = 1.0 : (tensor<2x4x8xf32>, tensor<2x4x4x8xf16>, tensor<2x4x4x8xf16>) -> tensor<2x4x4x10xf32>
-  return
-}
-
-// -----
-
-func.func @partial_attention_c2(%q: tensor<2x1x8xf32>, %k: tensor<2x4x4x8xf32>, %v: tensor<2x8x2x8xf32>) {
-  // expected-error @below {{q [2, 1, 8], k [2, 4, 4, 8] and v [2, 8, 2, 8] do not fit together (partial_attention_c2)}}
-  // expected-error @below {{failed to infer returned types}}
-  %0 = ark.partial_attention %q, %k, %v scale = 1.0
-    : (tensor<2x1x8xf32>, tensor<2x4x4x8xf32>, tensor<2x8x2x8xf32>) -> tensor<2x1x4x10xf32>
-  return
-}
-
-// -----
-
-func.func @partial_attention_c3(%q: tensor<2x1x8xf32>, %k: tensor<2x4x3x8xf32>, %m: tensor<1x12xf32>) {
-  // expected-error @below {{mask 'tensor<1x12xf32>' does not broadcast to the scores [2, 1, 4, 3] as bool or 'f32' (partial_attention_c3)}}
-  // expected-error @below {{failed to infer returned types}}
-  %0 = ark.partial_attention %q, %k, %k mask %m scale = 1.0
-    : (tensor<2x1x8xf32>, tensor<2x4x3x8xf32>, tensor<2x4x3x8xf32>, tensor<1x12xf32>) -> tensor<2x1x3x10xf32>
-  return
-}
-
-// -----
-
-func.func @combine_attention_c1(%x: tensor<4x1xf32>) {
-  // expected-error @below {{needs rank two or more and a last extent of two or more, not [4, 1] (combine_attention_c1)}}
-  // expected-error @below {{failed to infer returned types}}
-  %0 = ark.combine_attention %x : (tensor<4x1xf32>) -> tensor<0xf32>
-  return
-}
-
-// -----
-
 func.func @rope_c1(%x: tensor<4x7xf32>, %c: tensor<4x3xf32>) {
   // expected-error @below {{last extent of [4, 7] is not even (rope_c1)}}
   // expected-error @below {{failed to infer returned types}}
@@ -479,51 +403,6 @@ func.func @segment_sum_segments(%x: tensor<8x4xf32>, %i: tensor<8xi32>) {
 
 // -----
 
-func.func @windows_entries(%x: tensor<2x9x7xf32>) {
-  // expected-error @below {{has 2 sizes, 1 strides and 2 dilations for rank 3 (windows_c1)}}
-  // expected-error @below {{failed to infer returned types}}
-  %0 = ark.windows %x sizes = [3, 3] strides = [1] dilations = [1, 1] : (tensor<2x9x7xf32>) -> tensor<2x3x3x7x5xf32>
-  return
-}
-
-// -----
-
-func.func @windows_rank(%x: tensor<9xf32>) {
-  // expected-error @below {{has 2 sizes, 2 strides and 2 dilations for rank 1 (windows_c1)}}
-  // expected-error @below {{failed to infer returned types}}
-  %0 = ark.windows %x sizes = [3, 3] strides = [1, 1] dilations = [1, 1] : (tensor<9xf32>) -> tensor<3x3x7x7xf32>
-  return
-}
-
-// -----
-
-func.func @windows_positive(%x: tensor<9xf32>) {
-  // expected-error @below {{sizes, strides and dilations must be positive (windows_c1)}}
-  // expected-error @below {{failed to infer returned types}}
-  %0 = ark.windows %x sizes = [3] strides = [0] dilations = [1] : (tensor<9xf32>) -> tensor<3x7xf32>
-  return
-}
-
-// -----
-
-func.func @windows_fit(%x: tensor<4x8xf32>) {
-  // expected-error @below {{a window of 5 elements with dilation 2 does not fit into extent 8 (windows_c2)}}
-  // expected-error @below {{failed to infer returned types}}
-  %0 = ark.windows %x sizes = [5] strides = [1] dilations = [2] : (tensor<4x8xf32>) -> tensor<4x5x1xf32>
-  return
-}
-
-// -----
-
-func.func @windows_result(%x: tensor<9xf32>) {
-  // expected-error @below {{inferred type(s) 'tensor<3x4xf32>' are incompatible with return type(s) of operation 'tensor<3x7xf32>'}}
-  // expected-error @below {{failed to infer returned types}}
-  %0 = ark.windows %x sizes = [3] strides = [2] dilations = [1] : (tensor<9xf32>) -> tensor<3x7xf32>
-  return
-}
-
-// -----
-
 ark.program @update_c1(%x: tensor<8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}) {
   // expected-error @below {{writes to a tensor that is not a state (update_c1)}}
   %0 = ark.update %x into %x [0] : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
@@ -568,63 +447,9 @@ ark.program @update_c4_beyond64Bits(%s: tensor<8xf32> {ark.kind = #ark.kind<stat
 
 // -----
 
-func.func @bitcast_c1(%x: tensor<4xui8>) {
-  // expected-error @below {{the bytes of 'ui8' may not be values of 'i1' (bitcast_c1)}}
-  // expected-error @below {{failed to infer returned types}}
-  %0 = ark.bitcast %x to i1 : (tensor<4xui8>) -> tensor<4xi1>
-  return
-}
-
-// -----
-
-func.func @bitcast_to_an_index(%x: tensor<4xi64>) {
-  // expected-error @below {{result #0 must be statically shaped tensor (at most 32 dimensions) of element values}}
-  %0 = ark.bitcast %x to index : (tensor<4xi64>) -> tensor<4xindex>
-  return
-}
-
-// -----
-
-func.func @bitcast_c2(%x: tensor<8x3xf16>) {
-  // expected-error @below {{the last dimension of 'tensor<8x3xf16>' does not fill elements of 'f32' (bitcast_c2)}}
-  // expected-error @below {{failed to infer returned types}}
-  %0 = ark.bitcast %x to f32 : (tensor<8x3xf16>) -> tensor<12xf32>
-  return
-}
-
-// -----
-
-func.func @bitcast_c2_rank(%x: tensor<f32>) {
-  // expected-error @below {{the last dimension of 'tensor<f32>' does not fill elements of 'f16' (bitcast_c2)}}
-  // expected-error @below {{failed to infer returned types}}
-  %0 = ark.bitcast %x to f16 : (tensor<f32>) -> tensor<2xf16>
-  return
-}
-
-// -----
-
-// No byte buffer holds elements of 4 bits.
-func.func @bitcast_element(%x: tensor<8xi8>) {
-  // expected-error @below {{result #0 must be statically shaped tensor (at most 32 dimensions) of element values}}
-  %0 = ark.bitcast %x to i4 : (tensor<8xi8>) -> tensor<8xi4>
-  return
-}
-
-// -----
-
 func.func @name_of_an_op(%x: tensor<8xi8>) {
   // expected-error @below {{attribute 'ark.name' must be a string}}
   %0 = ark.neg %x {ark.name = 1} : (tensor<8xi8>) -> tensor<8xi8>
-  return
-}
-
-// -----
-
-// The verifier must not divide by the size of an i0 element, which is zero.
-func.func @bitcast_c1_nothing(%x: tensor<4xf32>) {
-  // expected-error @below {{the bytes of 'f32' may not be values of 'i0' (bitcast_c1)}}
-  // expected-error @below {{failed to infer returned types}}
-  %0 = ark.bitcast %x to i0 : (tensor<4xf32>) -> tensor<4xf32>
   return
 }
 
@@ -642,15 +467,6 @@ func.func @reshape_c1_beyond_64_bits(%x: tensor<0xf32>) {
   // expected-error @below {{cannot reshape [0] to [4611686018427387904, 4] (reshape_c1)}}
   // expected-error @below {{failed to infer returned types}}
   %0 = ark.reshape %x shape = [4611686018427387904, 4] : (tensor<0xf32>) -> tensor<0xf32>
-  return
-}
-
-// -----
-
-func.func @bitcast_c2_beyond_64_bits(%x: tensor<4611686018427387904xf32>) {
-  // expected-error @below {{does not fill elements of 'f16' (bitcast_c2)}}
-  // expected-error @below {{failed to infer returned types}}
-  %0 = ark.bitcast %x to f16 : (tensor<4611686018427387904xf32>) -> tensor<4xf16>
   return
 }
 

@@ -34,7 +34,7 @@ CASES: dict[str, tuple[Any, ...]] = {
     "patches": ((1, 3, 16, 16), (12, 3, 8, 8), 8, 0, 1, 1),
     "rows that remain": ((1, 2, 10, 9), (3, 2, 3, 3), 4, 0, 1, 1),
     "sequence": ((2, 8, 21), (6, 8, 3), 2, 1, 1, 1),
-    "causal sequence": ((1, 4, 9), (4, 1, 4), 1, [(3, 0)], 1, 4),
+    "causal sequence": ((1, 4, 9), (4, 1, 4), 1, (3, 0), 1, 4),
     "many tiles": ((1, 16, 30, 30), (24, 16, 3, 3), 1, 1, 1, 1),
 }
 
@@ -62,6 +62,7 @@ def expected(case: tuple[Any, ...], arrays: dict[str, Array]) -> Array:
     x, f, b = (arrays[name].astype(np.float64) for name in "xfb")
     images = x if x.ndim == rank + 2 else x[None]
     each = list(padding) if isinstance(padding, (list, tuple)) else [padding] * rank
+    each = [tuple(each)] if rank == 1 and len(each) == 2 else each
     pads = [(p, p) if isinstance(p, int) else p for p in each]
     strides = stride if isinstance(stride, tuple) else (stride,) * rank
     apart = dilation if isinstance(dilation, tuple) else (dilation,) * rank
@@ -104,6 +105,90 @@ def test_compiles_for_gpus(name: str, target: str) -> None:
     assert ark.compile(program(CASES[name], ark.fp16), target).bundle.sections["kernel"]
 
 
+@pytest.mark.parametrize("dtype", [ark.int8, ark.uint8, ark.int32], ids=str)
+@pytest.mark.parametrize("filters", [(4, 1, 2, 2), (4, 2, 2, 2), (4, 4, 2, 2)], ids=str)
+def test_integers_wrap(filters: tuple[int, ...], dtype: DType) -> None:
+    """Sums of one channel a group, of two, and of all are those of integers that wrap."""
+    random = np.random.default_rng(7)
+    low, high = dtype.integer_range
+    arrays = {
+        name: random.integers(low, high, shape, dtype.numpy, endpoint=True)
+        for name, shape in (("x", (1, 4, 5, 4)), ("f", filters))
+    }
+    with ark.Program("integers") as built:
+        x, f = ark.input("x", (1, 4, 5, 4), dtype), ark.parameter("f", filters, dtype)
+        ark.output("y", ark.conv2d(x, f, groups=4 // filters[1]))
+    x, f = arrays["x"].astype(np.int64), arrays["f"].astype(np.int64)
+    sums = np.zeros((1, 4, 4, 3), np.int64)
+    for number, channel, row, column in np.ndindex(*filters):
+        source = number // filters[1] * filters[1] + channel
+        part = x[:, source, row : row + 4, column : column + 3]
+        sums[:, number] += part * f[number, channel, row, column]  # wraps modulo 2^64
+    expected = sums.astype(dtype.numpy)
+    assert not np.array_equal(expected, sums)
+    np.testing.assert_array_equal(ark.reference.evaluate(built, arrays).outputs["y"], expected)
+    with ark.compile(built, "cpu:2") as executable:
+        executable.bind({"f": arrays["f"]})
+        np.testing.assert_array_equal(executable.run(x=arrays["x"])["y"], expected)
+
+
+@pytest.mark.parametrize("dtype", [d for d in ark.dtypes.ALL if d is not ark.bool], ids=str)
+@pytest.mark.parametrize("groups", [1, 2, 4])
+def test_the_result_has_the_dtype_of_x(groups: int, dtype: DType) -> None:
+    with ark.Program("dtype") as built:
+        x = ark.input("x", (1, 4, 5, 5), dtype)
+        ark.output(
+            "y", ark.conv2d(x, ark.parameter("f", (4, 4 // groups, 3, 3), dtype), groups=groups)
+        )
+    assert built.outputs["y"].dtype is dtype
+
+
+@pytest.mark.parametrize("groups", [1, 2, 4])
+@pytest.mark.parametrize("biased", [False, True])
+def test_no_filters(biased: bool, groups: int) -> None:
+    arrays = {"f": np.zeros((0, 4 // groups, 3, 3), np.float32)}
+    if biased:
+        arrays["b"] = np.zeros(0, np.float32)
+    with ark.Program("empty") as built:
+        operands = [ark.parameter(name, array.shape) for name, array in arrays.items()]
+        x = ark.input("x", (2, 4, 5, 6))
+        ark.output("y", ark.conv2d(x, *operands, groups=groups))
+    with ark.compile(built, "cpu:2") as executable:
+        executable.bind(arrays)
+        assert executable.run(x=np.ones((2, 4, 5, 6), np.float32))["y"].shape == (2, 0, 3, 4)
+
+
+# The padding of images of 9 x 9 and windows of 3 x 3, and the extents of the result.
+PADDINGS: dict[str, tuple[Any, tuple[int, int]]] = {
+    "number of numpy": (np.int64(1), (9, 9)),
+    "array": (np.array([1, 2]), (9, 11)),
+    "range": (range(1, 3), (9, 11)),
+    "array of one": (np.array([2]), (11, 11)),
+    "array of pairs": (np.array([[1, 2], [0, 3]]), (10, 10)),
+    "array in a list": ([np.array([1, 2]), 1], (10, 9)),
+    "lists": ([[1, 2], [0]], (10, 7)),
+}
+
+
+@pytest.mark.parametrize("name", PADDINGS)
+def test_kinds_of_padding(name: str) -> None:
+    padding, extents = PADDINGS[name]
+    with ark.Program("padding"):
+        y = ark.conv2d(
+            ark.input("x", (1, 2, 9, 9)), ark.parameter("f", (2, 2, 3, 3)), padding=padding
+        )
+        ark.output("y", y)
+    assert y.shape == (1, 2, *extents)
+
+
+@pytest.mark.parametrize("padding", [(1, 2), [(1, 2)], np.array([1, 2]), [[1, 2]]], ids=repr)
+def test_padding_of_sequences(padding: Any) -> None:
+    with ark.Program("padding"):
+        y = ark.conv1d(ark.input("x", (2, 9)), ark.parameter("f", (2, 2, 3)), padding=padding)
+        ark.output("y", y)
+    assert y.shape == (2, 10)
+
+
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "rank": ({"x": (8, 8)}, "x must have rank 3 or 4, not 2"),
     "channels": ({"x": (1, 4, 8, 8)}, "in 1 groups do not fit 4 channels"),
@@ -113,6 +198,9 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "strides": ({"stride": (1, 1, 1)}, "stride must be 2 positive integers or one"),
     "padding": ({"padding": -1}, "padding must be a number, or 2 numbers or pairs, none negative"),
     "paddings": ({"padding": [(1, 2, 3), 1]}, "padding must be a number, or 2 numbers or pairs"),
+    "empty paddings": ({"padding": [[], []]}, "padding must be a number, or 2 numbers or pairs"),
+    "no padding": ({"padding": []}, "padding must be a number, or 2 numbers or pairs"),
+    "padding by name": ({"padding": "same"}, "padding must be integers, not 'same'"),
     "dilation": ({"dilation": 4}, "a window of extent 9 does not fit into dimension -2"),
     "dtype": ({"filters": ark.fp16}, "x has dtype fp32 and filters have fp16"),
     "bias": ({"bias": (5,)}, "bias must have shape [4] and dtype fp32, not [5] and fp32"),
@@ -133,3 +221,47 @@ def test_wrong_arguments(name: str) -> None:
     with pytest.raises(ark.InvalidUsageError) as caught:
         refused(**settings)
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            {"padding": (1, 2, 3)},
+            "padding must be a number or a pair (before, after), none negative",
+        ),
+        ({"padding": (-1, 2)}, "padding must be a number or a pair (before, after), none negative"),
+        ({"stride": 0}, "stride must be a positive integer, not 0"),
+        ({"dilation": (1, 1)}, "dilation must be a positive integer, not (1, 1)"),
+    ],
+    ids=repr,
+)
+def test_wrong_arguments_of_sequences(settings: dict[str, Any], message: str) -> None:
+    with ark.Program("wrong"):
+        x, f = ark.input("x", (2, 9)), ark.parameter("f", (2, 2, 3))
+        with pytest.raises(ark.InvalidUsageError) as caught:
+            ark.conv1d(x, f, **settings)
+        ark.output("y", x)
+    assert message in str(caught.value)
+    assert caught.value.op == "ark.conv1d"
+
+
+@pytest.mark.parametrize(
+    ("dtype", "biased", "message"),
+    [
+        (ark.bool, False, "x has dtype bool, which has no sums"),
+        (ark.bool, True, "x has dtype bool, which has no sums"),
+        (ark.fp8_e4m3, True, "x has dtype fp8_e4m3, which takes no bias"),
+        (ark.fp8_e5m2, True, "x has dtype fp8_e5m2, which takes no bias"),
+    ],
+)
+@pytest.mark.parametrize("groups", [1, 2])
+def test_wrong_dtypes(groups: int, dtype: DType, biased: bool, message: str) -> None:
+    with ark.Program("wrong"):
+        x, f = ark.input("x", (2, 9, 9), dtype), ark.parameter("f", (2, 2 // groups, 3, 3), dtype)
+        bias = ark.parameter("b", (2,), dtype) if biased else None
+        with pytest.raises(ark.InvalidUsageError) as caught:
+            ark.conv2d(x, f, bias, groups=groups)
+        ark.output("y", x)
+    assert message in str(caught.value)
+    assert caught.value.op == "ark.conv2d"

@@ -12,7 +12,8 @@ import pytest
 
 pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
 
-from op_cases import CASES, FLOATS, Case, build, make_inputs
+from op_case import FLOATS, Case
+from op_cases import CASES, build, make_inputs
 
 import ark_mlir as ark
 from ark_mlir.dtypes import DType

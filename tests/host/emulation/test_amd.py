@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from op_cases import CASES, Case, build, make_inputs
+from op_case import Case
+from op_cases import CASES, build, make_inputs
 from small_decoders import CONFIG, LENGTH, make_arrays
 
 import ark_mlir as ark

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import ark_mlir as ark
+from ark_mlir.dtypes import DType
 
 # x, filters, stride, padding, dilation, groups
 CASES: dict[str, tuple[Any, ...]] = {
@@ -30,5 +31,20 @@ def test_convolution(name: str, arch: str, check: Callable[..., Any]) -> None:
     random = np.random.default_rng(5)
     arrays = {
         n: random.standard_normal(s).astype(np.float16) for n, s in (("x", shape), ("f", filters))
+    }
+    check(program, arrays, arch=arch)
+
+
+@pytest.mark.parametrize("dtype", [ark.int8, ark.uint8], ids=str)
+@pytest.mark.parametrize("arch", ["sm_90a", "gfx942"])
+def test_depthwise_integers_wrap(arch: str, dtype: DType, check: Callable[..., Any]) -> None:
+    with ark.Program("integers") as program:
+        x, f = ark.input("x", (1, 3, 7, 9), dtype), ark.parameter("f", (6, 1, 3, 3), dtype)
+        ark.output("y", ark.conv2d(x, f, padding=1, groups=3))
+    random = np.random.default_rng(5)
+    low, high = dtype.integer_range
+    arrays = {
+        name: random.integers(low, high, shape, dtype.numpy, endpoint=True)
+        for name, shape in (("x", (1, 3, 7, 9)), ("f", (6, 1, 3, 3)))
     }
     check(program, arrays, arch=arch)
