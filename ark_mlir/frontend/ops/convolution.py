@@ -23,7 +23,7 @@ __all__ = ["conv1d", "conv2d"]
 MAX_SHIFTS = 64
 
 # One number for all dimensions, or a number or a pair of numbers for each of them.
-Padding = int | Sequence[int | Sequence[int]]
+_Padding = int | Sequence[int | Sequence[int]]
 
 
 def conv1d(
@@ -31,7 +31,7 @@ def conv1d(
     filters: Tensor,
     bias: Tensor | None = None,
     stride: int = 1,
-    padding: Padding = 0,
+    padding: int | Sequence[int | Sequence[int]] = 0,
     dilation: int = 1,
     groups: int = 1,
     name: str | None = None,
@@ -62,7 +62,7 @@ def conv2d(
     filters: Tensor,
     bias: Tensor | None = None,
     stride: int | Sequence[int] = 1,
-    padding: Padding = 0,
+    padding: int | Sequence[int | Sequence[int]] = 0,
     dilation: int | Sequence[int] = 1,
     groups: int = 1,
     name: str | None = None,
@@ -104,7 +104,7 @@ def _convolution(
     filters: Tensor,
     bias: Tensor | None,
     stride: int | Sequence[int],
-    padding: Padding,
+    padding: _Padding,
     dilation: int | Sequence[int],
     groups: int,
     name: str | None,
@@ -185,7 +185,7 @@ def _numbers(values: int | Sequence[int], rank: int, label: str, op: str) -> lis
     return numbers
 
 
-def _pads(padding: Padding, rank: int, op: str) -> list[tuple[int, int]]:
+def _pads(padding: _Padding, rank: int, op: str) -> list[tuple[int, int]]:
     """Returns the numbers of zeros before and after each of `rank` dimensions."""
     entries = [as_ints(entry, "padding", op) for entry in as_entries(padding, "padding", op)]
     if rank == 1 and [len(entry) for entry in entries] == [1, 1]:
