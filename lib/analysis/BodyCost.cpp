@@ -79,6 +79,12 @@ static int64_t multiply(ArrayRef<int64_t> extents) {
   return count;
 }
 
+/// Returns the product of the extents of some loops.
+static int64_t multiply(ArrayRef<int64_t> extents, ArrayRef<unsigned> loops) {
+  return multiply(
+      llvm::map_to_vector(loops, [&](unsigned loop) { return extents[loop]; }));
+}
+
 /// Returns the number of executions of an op: the product of the trip counts of
 /// the loops around it. A loop of unknown trip count counts once.
 static int64_t countExecutions(TaskOp task, Operation *op) {
@@ -199,13 +205,9 @@ static std::optional<ProductSizes> getTileSizes(TaskOp task,
     return std::nullopt;
   SmallVector<int64_t> extents =
       getLoopExtents(task, cast<IndexingMapOpInterface>(op.getOperation()));
-  auto multiplyOf = [&](ArrayRef<unsigned> loops) {
-    return multiply(llvm::map_to_vector(
-        loops, [&](unsigned loop) { return extents[loop]; }));
-  };
-  return ProductSizes{multiplyOf(dims->batch), multiplyOf(dims->m),
-                      multiplyOf(dims->n), multiplyOf(dims->k),
-                      isSplit ? kF32Terms : 1};
+  return ProductSizes{multiply(extents, dims->batch),
+                      multiply(extents, dims->m), multiply(extents, dims->n),
+                      multiply(extents, dims->k), isSplit ? kF32Terms : 1};
 }
 
 /// Predicts the time of one product of a body.
@@ -309,10 +311,7 @@ static bool isStreamed(TaskOp task, Operation *op) {
   SmallVector<int64_t> extents =
       getLoopExtents(task, cast<IndexingMapOpInterface>(op));
   auto dims = linalg::inferContractionDims(cast<linalg::LinalgOp>(op));
-  int64_t rows = 1;
-  for (unsigned loop : dims->m)
-    rows *= extents[loop];
-  return rows <= kStreamingRows;
+  return multiply(extents, dims->m) <= kStreamingRows;
 }
 
 std::optional<ThreadTimes>

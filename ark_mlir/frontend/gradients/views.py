@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import functools
 import itertools
 from typing import Any
 
@@ -87,18 +88,18 @@ def windows(op: Any, step: Step) -> None:
         )
     ]
 
+    def placed(element: tuple[int, ...]) -> Tensor:
+        """Returns the cotangents of one element of all windows, at their positions."""
+        part = step.g[(*(builtins.slice(None),) * lead, *element)]
+        for position, (axis, _, stride, dilation) in zip(element, axes, strict=True):
+            begin, length = position * dilation, stride * (part.shape[axis] - 1) + 1
+            part = _spread(part, axis, stride, length)
+            part = _surrounded(part, axis, begin, shape[axis] - begin - length)
+        return part
+
     def added() -> Tensor:
-        g = step.g
-        total: Tensor | None = None
-        for element in itertools.product(*(range(size) for _, size, _, _ in axes)):
-            part = g[(*(builtins.slice(None),) * lead, *element)]
-            for position, (axis, _, stride, dilation) in zip(element, axes, strict=True):
-                begin, length = position * dilation, stride * (part.shape[axis] - 1) + 1
-                part = _spread(part, axis, stride, length)
-                part = _surrounded(part, axis, begin, shape[axis] - begin - length)
-            total = part if total is None else add(total, part)
-        assert total is not None
-        return total
+        elements = itertools.product(*(range(size) for _, size, _, _ in axes))
+        return functools.reduce(add, map(placed, elements))
 
     step.give(op.operand, added)
 

@@ -338,21 +338,18 @@ private:
   void run(func::FuncOp body, Block &block);
   TensorMapUse getMapUse(func::FuncOp body);
   void replaceStoredProducts(Block &block, MmaAttr mma, int64_t &room);
-  std::optional<WarpgroupShape> chooseShape(const ProductGroup &group,
-                                            const Units &units, int64_t room);
   int64_t getSpareBytes(int64_t memory);
 };
 } // namespace
 
 /// Chooses how warpgroups multiply the products of a group within `room` bytes
-/// and the part of the reserve for tables that the tables leave. If that is too
-/// little for warpgroups, they take the whole reserve: a table that is read
-/// from global memory costs a task about a microsecond, and products without
-/// warpgroups take several times as long.
-std::optional<WarpgroupShape>
-UseTensorCoresPass::chooseShape(const ProductGroup &group, const Units &units,
-                                int64_t room) {
-  int64_t spare = getSpareBytes(units.memory);
+/// and the `spare` bytes of the reserve for tables. If that is too little for
+/// warpgroups, they take the whole reserve: a table that is read from global
+/// memory costs a task about a microsecond, and products without warpgroups
+/// take several times as long.
+static std::optional<WarpgroupShape> chooseShape(const ProductGroup &group,
+                                                 const Units &units,
+                                                 int64_t room, int64_t spare) {
   if (auto shape = units.choose(group.products, room + spare))
     return shape;
   return units.choose(group.products,
@@ -413,7 +410,8 @@ void UseTensorCoresPass::run(func::FuncOp body, Block &block) {
   bool canStage = target.hasCopy(CopyKind::CpAsync);
   Units units{threads, mma, findSharedMemoryMma(getOperation()),
               getMapUse(body), target.getSharedMemory()};
-  int64_t room = getSharedRoom(body, units.memory);
+  int64_t room = getSharedRoom(body, units.memory),
+          spare = getSpareBytes(units.memory);
   if (!canStage)
     replaceStoredProducts(block, mma, room);
   for (const ProductGroup &group : findGroups(block, units)) {
@@ -421,7 +419,7 @@ void UseTensorCoresPass::run(func::FuncOp body, Block &block) {
     SmallVector<ResultConversion> conversions = findConversions(group);
     for (const ResultConversion &conversion : conversions)
       replaced += getSharedBytes(conversion.temporary);
-    if (auto shape = chooseShape(group, units, room + replaced)) {
+    if (auto shape = chooseShape(group, units, room + replaced, spare)) {
       shape->roundAccumulators(findRoundedType(group.products));
       replace(group, block, threads, *shape);
       for (ResultConversion &conversion : conversions)

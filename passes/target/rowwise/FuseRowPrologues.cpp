@@ -35,8 +35,8 @@ static constexpr int64_t kBankBytes = 128;
 /// Returns true if a thread has fewer elements in `a` than in `b`, or equally
 /// many in wider loads.
 static bool isBetter(const RowShares &a, const RowShares &b) {
-  return std::tuple(a.loads * a.width, a.loads) <
-         std::tuple(b.loads * b.width, b.loads);
+  return std::tuple(a.getElements(), a.loads) <
+         std::tuple(b.getElements(), b.loads);
 }
 
 /// Returns the division of a buffer's rows among `warps` warps of `warpSize`
