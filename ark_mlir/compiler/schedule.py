@@ -45,11 +45,11 @@ def compile_schedule(
 
     Args:
         source, target, options, overrides: arguments of :func:`ark_mlir.compile`.
-        merge_ranks: whether one rank is compiled for all, if the programs of all ranks are equal
-            except for the number of the rank and the values of constants. By default, worlds of
-            more than 8 ranks are. All ranks are compiled if the programs differ, if the proof of
-            the result fails, or with ``verify=False``; the option `separate_ranks` of the bundle
-            then has the reason.
+        merge_ranks: True compiles one rank for all, if the programs of all ranks are equal except
+            for the number of the rank and the values of constants. None does so for worlds of more
+            than 8 ranks. All ranks are compiled if the programs differ, if the proof of the result
+            fails, or with ``verify=False``; the option `separate_ranks` of the bundle then has the
+            reason.
 
     Raises the errors of :func:`ark_mlir.compile`.
 

@@ -24,7 +24,7 @@ MERGED_ABOVE = 8
 
 # The values of constants may differ: a rank adds the number of its first row to an index.
 _CONSTANT = re.compile(r"(= ark\.constant) .*? : ")
-# Collectives that name a rank, or that send to neighbours only.
+# The ops that name a rank. The compiler refuses them as well (ranks_c6).
 _NAMES_RANK = ("ark.send", "ark.recv", "ark.broadcast")
 
 
