@@ -132,20 +132,16 @@ static bool canSplit(TargetAttr target, const ProductSizes &sizes, int64_t rows,
               target.getSharedMemory());
 }
 
-/// Returns true if tiles of `rows` rows divide the rows of a result, or if the
-/// result has one tile whose last warpgroup has fewer rows. Warps copy four
-/// rows of a stage at once.
+/// Returns true if warpgroups can multiply tiles of `rows` rows. The last rows
+/// of the result may be a clipped tile if the rows of both operands lie along
+/// the depth. No tile has a warpgroup beyond the result.
 static bool dividesRows(TargetAttr target, const ProductSizes &sizes,
                         int64_t rows) {
-  constexpr int64_t kCopiedRows = 4;
   if (sizes.rows % rows == 0)
     return true;
   MmaAttr mma = target.getGpu().findSharedMemoryMma();
-  if (!mma)
-    return false;
-  int64_t padded = divideCeil(sizes.rows, mma.getM()) * mma.getM();
-  return sizes.canWarpsRead && sizes.rows > kStreamingRows &&
-         sizes.rows % kCopiedRows == 0 && padded == rows;
+  return mma && sizes.canWarpsRead && sizes.rows > kStreamingRows &&
+         rows <= llvm::alignTo(sizes.rows, mma.getM());
 }
 
 /// Returns true if a tile divides the result. If the rows of the right operand

@@ -30,18 +30,21 @@ def UseTensorCoresPass : Pass<"ark-use-tensor-cores", "::mlir::ModuleOp"> {
     fixed order. If memory does not suffice for partial sums, K is not split, and the product is
     added to the result directly.
 
-    On sm_90a, warpgroups (four warps) multiply whole tiles of at least 64 rows from shared memory
-    with `wgmma`. The rows of either operand may lie across K instead, as those of `[K, N]` weights:
-    a stage then holds panels of 64 columns, with one row for each K. A warpgroup needs whole
-    panels. A tile has up to 128 by 256 or 256 by 128 elements, or half of it for two
-    products. K must be a multiple of 64. Operands go through shared memory in stages of 64 elements
-    a row, in the swizzled layout that `wgmma` reads. All threads copy with `cp.async`, up to six
-    stages ahead. If a work item has several vCTAs, they copy the first stages of the next tile after
-    the last product of a tile, while they store accumulators. In work items with one vCTA, and for tiles
-    of 256 by 128 with K of at most 2048, TMA copies are faster: one thread
-    for each operand issues `cp.async.bulk.tensor` instead. TMA copies need operands that are rows
-    of one matrix, with a pitch that is a multiple of 16 bytes. The accumulators are finally stored
-    to the memory of the stages, which replaces the temporary of the product. If every reader of the
+    On sm_90a, warpgroups (four warps) multiply tiles of at least 64 rows from shared memory with
+    `wgmma`. Tiles may be clipped if the rows of both operands lie along K: threads then fill the
+    missing rows of a stage with zeros, and no op reads the accumulators of these rows. The rows of
+    either operand may lie across K instead, as those of `[K, N]` weights: a stage then holds panels
+    of 64 columns, with one row for each K. A warpgroup needs whole panels. A tile has up to 128 by
+    256 or 256 by 128 elements, or half of it for two products. K must be a multiple of 64. Operands
+    go through shared memory in stages of 64 elements a row, in the swizzled layout that `wgmma`
+    reads. All threads copy with `cp.async`, up to six stages ahead. The products of a stage overlap
+    with those of the next one; only if three stages fit, they do not, so that two stages are copied
+    ahead instead of one. If a work item has several vCTAs, they copy the first stages of the next
+    tile after the last product of a tile, while they store accumulators. In work items with one
+    vCTA, and for tiles of 256 by 128 with K of at most 2048, TMA copies are faster: one thread for
+    each operand issues `cp.async.bulk.tensor` instead. TMA copies need operands that are rows of
+    one matrix, with a pitch that is a multiple of 16 bytes. The accumulators are finally stored to
+    the memory of the stages, which replaces the temporary of the product. If every reader of the
     product rounds it to 16 bits first, the rounded accumulators are stored.
 
     On a GPU without asynchronous copies (AMD), all warps of a CTA multiply a tile of more rows than

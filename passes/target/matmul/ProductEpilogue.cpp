@@ -2,6 +2,7 @@
 
 #include "passes/target/matmul/ProductEpilogue.h"
 
+#include "passes/target/matmul/ProductLifetime.h"
 #include "passes/target/memory_access/SharedMemory.h"
 #include "passes/target/support/Aliasing.h"
 
@@ -35,15 +36,6 @@ static bool isElementwise(linalg::LinalgOp op) {
     return isa<MemRefType>(operand.get().getType()) &&
            (op.isDpsInit(&operand) ? map.isIdentity() : isSimple(map));
   });
-}
-
-/// Returns the temporary that a buffer is, or of which it is the only view.
-static memref::AllocaOp getTemporary(Value buffer) {
-  if (auto view = buffer.getDefiningOp<memref::SubViewOp>())
-    return view.getSource().hasOneUse()
-               ? view.getSource().getDefiningOp<memref::AllocaOp>()
-               : memref::AllocaOp();
-  return buffer.getDefiningOp<memref::AllocaOp>();
 }
 
 /// Adds an elementwise op that uses an element of a temporary. Returns false if

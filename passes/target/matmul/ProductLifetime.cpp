@@ -16,12 +16,20 @@ static bool isZeroFill(linalg::LinalgOp op) {
   return value && matchPattern(*value, m_AnyZeroFloat());
 }
 
+memref::AllocaOp ark::getTemporary(Value buffer) {
+  auto view = buffer.getDefiningOp<memref::SubViewOp>();
+  if (view && !view.getSource().hasOneUse())
+    return {};
+  Value source = view ? view.getSource() : buffer;
+  return source.getDefiningOp<memref::AllocaOp>();
+}
+
 std::optional<Lifetime> ark::findLifetime(const MatmulTile &product) {
-  auto temporary = product.out.getDefiningOp<memref::AllocaOp>();
+  memref::AllocaOp temporary = getTemporary(product.out);
   if (!temporary)
     return std::nullopt;
-  SmallVector<Operation *> users(temporary->user_begin(),
-                                 temporary->user_end());
+  SmallVector<Operation *> users(product.out.user_begin(),
+                                 product.out.user_end());
   if (!llvm::all_of(users, [&](Operation *user) {
         return isa<linalg::LinalgOp>(user) &&
                user->getBlock() == product.op->getBlock();
@@ -38,26 +46,27 @@ std::optional<Lifetime> ark::findLifetime(const MatmulTile &product) {
   auto *user = llvm::find(users, op.getOperation());
   if (!clears(users.front()) || !clears(*std::prev(user)))
     return std::nullopt;
-  Lifetime lifetime{temporary, cast<linalg::LinalgOp>(*std::prev(user)), {}};
+  Lifetime lifetime{
+      temporary, product.out, cast<linalg::LinalgOp>(*std::prev(user)), {}};
   auto *end = std::find_if(user, users.end(), clears);
   lifetime.users.assign(std::next(user), end);
   return lifetime;
 }
 
 int64_t ark::getReplacedBytes(ArrayRef<MatmulTile> products) {
-  llvm::SmallDenseMap<Operation *, llvm::SmallPtrSet<Operation *, 8>> users;
+  llvm::SmallDenseMap<Value, llvm::SmallPtrSet<Operation *, 8>> users;
   for (const MatmulTile &product : products)
     if (std::optional<Lifetime> lifetime = findLifetime(product)) {
-      auto &known = users[lifetime->temporary];
+      auto &known = users[lifetime->buffer];
       known.insert_range(lifetime->users);
       known.insert(lifetime->fill);
       known.insert(linalg::LinalgOp(product.op));
     }
   int64_t bytes = 0;
   for (auto &entry : users)
-    if (llvm::all_of(entry.first->getUsers(), [&](Operation *user) {
+    if (llvm::all_of(entry.first.getUsers(), [&](Operation *user) {
           return entry.second.contains(user);
         }))
-      bytes += getSharedBytes(cast<memref::AllocaOp>(entry.first));
+      bytes += getSharedBytes(getTemporary(entry.first));
   return bytes;
 }

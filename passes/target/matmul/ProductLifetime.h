@@ -9,12 +9,18 @@
 
 namespace mlir::ark {
 
+/// Returns the temporary that a buffer is, or of which it is the only view.
+memref::AllocaOp getTemporary(Value buffer);
+
 /// The uses of a temporary while it holds one product.
 struct Lifetime {
   memref::AllocaOp temporary;
+  /// The buffer that the ops use: the temporary, or its only view, which has
+  /// the extents of a clipped tile.
+  Value buffer;
   /// The fill that zeroes the temporary.
   linalg::LinalgOp fill;
-  /// The ops that use the temporary after the product and before the next fill.
+  /// The ops that use the buffer after the product and before the next fill.
   SmallVector<Operation *> users;
 };
 

@@ -2,6 +2,8 @@
 
 #include "passes/target/matmul/ResultConversions.h"
 
+#include "passes/target/matmul/ProductLifetime.h"
+
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -31,11 +33,11 @@ std::optional<ResultConversion> ResultConversion::match(Operation *user) {
   if (!conversion || !isElementwise(conversion) || !isMovable(conversion) ||
       conversion.getNumDpsInputs() != 1)
     return std::nullopt;
-  auto temporary =
-      conversion.getDpsInits()[0].getDefiningOp<memref::AllocaOp>();
-  if (!temporary || llvm::range_size(temporary->getUses()) != 2)
+  Value converted = conversion.getDpsInits()[0];
+  memref::AllocaOp temporary = getTemporary(converted);
+  if (!temporary || llvm::range_size(converted.getUses()) != 2)
     return std::nullopt;
-  for (OpOperand &use : temporary->getUses()) {
+  for (OpOperand &use : converted.getUses()) {
     auto reader = dyn_cast<GenericOp>(use.getOwner());
     if (reader == conversion)
       continue;
@@ -48,9 +50,10 @@ std::optional<ResultConversion> ResultConversion::match(Operation *user) {
 }
 
 void ResultConversion::inlineIntoReader() {
+  Value converted = conversion.getDpsInits()[0];
   OpOperand *operand =
-      llvm::find_if(reader->getOpOperands(), [&](OpOperand &o) {
-        return o.get() == temporary.getResult();
+      llvm::find_if(reader->getOpOperands(), [&](OpOperand &candidate) {
+        return candidate.get() == converted;
       });
   BlockArgument argument = reader.getMatchingBlockArgument(operand);
   Value result = conversion.getDpsInputs()[0];
@@ -67,5 +70,7 @@ void ResultConversion::inlineIntoReader() {
   block.eraseArgument(argument.getArgNumber());
   operand->set(result);
   conversion.erase();
+  if (converted != temporary)
+    converted.getDefiningOp()->erase();
   temporary.erase();
 }

@@ -33,7 +33,7 @@ FloatType ark::findRoundedType(ArrayRef<MatmulTile> products) {
       return {};
     for (Operation *user : lifetime->users)
       for (OpOperand &operand : user->getOpOperands()) {
-        if (operand.get() != lifetime->temporary)
+        if (operand.get() != lifetime->buffer)
           continue;
         FloatType type = getRoundedType(cast<linalg::LinalgOp>(user), operand);
         if (!type || (rounded && rounded != type))

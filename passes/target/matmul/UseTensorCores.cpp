@@ -288,15 +288,18 @@ static void replace(const MatmulTile &product, const Lifetime &lifetime,
                     Value accumulators) {
   memref::AllocaOp temporary = lifetime.temporary;
   for (Operation *user : lifetime.users) {
-    user->replaceUsesOfWith(temporary, accumulators);
+    user->replaceUsesOfWith(lifetime.buffer, accumulators);
     if (getElementTypeOrSelf(accumulators) !=
         temporary.getType().getElementType())
       removeRoundings(user, accumulators);
   }
   linalg::LinalgOp(lifetime.fill).erase();
   linalg::LinalgOp(product.op).erase();
-  if (temporary->use_empty())
-    temporary->erase();
+  if (!lifetime.buffer.use_empty())
+    return;
+  if (lifetime.buffer != temporary)
+    lifetime.buffer.getDefiningOp()->erase();
+  temporary->erase();
 }
 
 static void replace(const ProductGroup &group, Block &block, int64_t threads,

@@ -25,6 +25,21 @@ CpAsyncBuilder::CpAsyncBuilder(ImplicitLocOpBuilder &builder,
           thread.getParentRegion()->getParentOfType<func::FuncOp>(), products)),
       early(next ? shape.getEarlyStages() : 0) {}
 
+/// Returns the bytes that this thread copies from a row of a source, or nothing
+/// if the row exists for all threads. An instruction without bytes fills the
+/// row of the stage with zeros and reads nothing. A branch instead could make
+/// ptxas serialise `wgmma`.
+Value CpAsyncBuilder::getCopiedBytes(const Source &source, int64_t rowOffset) {
+  if (!source.remaining)
+    return {};
+  auto bytes = [&](int64_t number) {
+    return arith::ConstantIntOp::create(builder, number, 32);
+  };
+  Value isThere = arith::CmpIOp::create(builder, arith::CmpIPredicate::sgt,
+                                        source.remaining, constant(rowOffset));
+  return arith::SelectOp::create(builder, isThere, bytes(kLoadBytes), bytes(0));
+}
+
 /// Issues copies of the elements from `k` on.
 void CpAsyncBuilder::copy(ArrayRef<Source> from, Value k, Value stage) {
   Value target = add(stage, getTarget());
@@ -46,7 +61,7 @@ void CpAsyncBuilder::copy(ArrayRef<Source> from, Value k, Value stage) {
       NVVM::CpAsyncOp::create(builder, createOffset(builder, shared, to),
                               createOffset(builder, source.pointer, distance),
                               kLoadBytes, NVVM::LoadCacheModifierKind::CG,
-                              /*cpSize=*/Value());
+                              getCopiedBytes(source, rowOffset));
     }
     rows += source.rows;
   }
@@ -91,11 +106,11 @@ void CpAsyncBuilder::copyNextTile() {
 
 /// Creates the loop over all stages of a tile, which copies the stages after
 /// the first ones. Warpgroups that multiply return their accumulators. The
-/// instructions of a stage are issued while the instructions of the previous
-/// stage may still run. The next copy therefore writes to the stage before
-/// these two: all warpgroups have completed its instructions.
+/// instructions of a stage are issued while the instructions of the stages
+/// behind it may still run. The next copy therefore writes to the stage before
+/// these: all warpgroups have completed its instructions.
 SmallVector<Value> CpAsyncBuilder::createSteps(bool multiplies) {
-  int64_t bytes = shape.getStageBytes(), ahead = shape.stages - 2;
+  int64_t bytes = shape.getStageBytes(), ahead = shape.getStagesAhead();
   SmallVector<Value> inits;
   if (multiplies)
     inits = createAccumulators();
@@ -122,7 +137,7 @@ SmallVector<Value> CpAsyncBuilder::createSteps(bool multiplies) {
         [&] { copy(sources, later, free); });
     NVVM::CpAsyncCommitGroupOp::create(builder);
     if (multiplies)
-      NVVM::WgmmaWaitGroupSyncOp::create(builder, 1);
+      NVVM::WgmmaWaitGroupSyncOp::create(builder, shape.stagesBehind);
     for (Value *offset : {&stage, &free})
       *offset = wrap(add(*offset, constant(bytes)), shape.stages * bytes);
     scf::YieldOp::create(builder, carried);
@@ -149,7 +164,7 @@ void CpAsyncBuilder::buildStages(bool multiplies, ValueRange buffers) {
 void CpAsyncBuilder::build(ValueRange buffers) {
   if (early > 0)
     createIf(next->isFirst(builder), [&] { copyFirst(sources, 0, early); });
-  copyFirst(sources, early, shape.stages - 2);
+  copyFirst(sources, early, shape.getStagesAhead());
   if (shape.getOwners() == shape.groups)
     return buildStages(/*multiplies=*/true, buffers);
   auto branch = scf::IfOp::create(builder, isOwner(), /*withElseRegion=*/true);

@@ -6,6 +6,7 @@
 #include "passes/target/memory_access/WideLoad.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
@@ -30,6 +31,16 @@ int64_t ThreadCopyBuilder::getRowsAtOnce(int64_t threads) {
   return threads / kCopiesPerRow;
 }
 
+/// Returns true if the rows of an operand are known at compile time, and whole
+/// warps copy them.
+bool ThreadCopyBuilder::isCopiedByWholeWarps(
+    const StagedOperand &operand) const {
+  int64_t rows = cast<MemRefType>(operand.buffer.getType()).getDimSize(0);
+  return operand.major == Major::MN ||
+         (!ShapedType::isDynamic(rows) &&
+          rows * kCopiesPerRow % shape.getWarpSize() == 0);
+}
+
 ThreadCopyBuilder::Source
 ThreadCopyBuilder::getSource(const StagedOperand &operand) {
   Value buffer = operand.buffer;
@@ -38,12 +49,23 @@ ThreadCopyBuilder::getSource(const StagedOperand &operand) {
   Value begin = add(arith::MulIOp::create(builder, copiedRow, rowBytes),
                     multiply(copyInRow, kElementsPerCopy * elementBytes));
   Value pointer = createSpacePointer(builder, buffer, kGlobalSpace);
-  int64_t copiedRows = operand.rows;
-  if (operand.major == Major::K)
-    copiedRows =
-        std::min(copiedRows, cast<MemRefType>(buffer.getType()).getDimSize(0));
-  return {createOffset(builder, pointer, begin), rowBytes, operand.rows,
-          copiedRows, operand.major};
+  Source source{createOffset(builder, pointer, begin),
+                rowBytes,
+                Value(),
+                operand.rows,
+                operand.rows,
+                operand.major};
+  if (!isCopiedByWholeWarps(operand))
+    source.remaining = arith::SubIOp::create(
+        builder,
+        getValueOrCreateConstantIndexOp(
+            builder, builder.getLoc(),
+            memref::getMixedSize(builder, builder.getLoc(), buffer, 0)),
+        copiedRow);
+  else if (operand.major == Major::K)
+    source.copiedRows = std::min(
+        operand.rows, cast<MemRefType>(buffer.getType()).getDimSize(0));
+  return source;
 }
 
 SmallVector<ThreadCopyBuilder::Source>

@@ -21,10 +21,11 @@ public:
 
 protected:
   /// An operand: the address at which this thread begins to copy, the bytes of
-  /// a row, the number of stage rows, and the number of those that exist in the
-  /// operand and are copied.
+  /// a row, the number of stage rows, and the number of those that are copied.
+  /// If whole warps do not copy whole rows, `remaining` is the number of rows
+  /// of the operand from the thread's first row on, which may be negative.
   struct Source {
-    Value pointer, rowBytes;
+    Value pointer, rowBytes, remaining;
     int64_t rows, copiedRows;
     Major major;
   };
@@ -47,6 +48,7 @@ protected:
 
 private:
   Source getSource(const StagedOperand &operand);
+  bool isCopiedByWholeWarps(const StagedOperand &operand) const;
 };
 
 } // namespace mlir::ark

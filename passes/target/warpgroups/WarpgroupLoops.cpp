@@ -15,6 +15,7 @@
 #include "lib/analysis/ProductTiles.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 
 using namespace mlir;
 using namespace mlir::ark;
@@ -23,8 +24,7 @@ using namespace mlir::ark;
 /// H200, a product of 128 x 4096 x 14336 in tiles of 64 x 64 takes 77 us with 8
 /// or 12 stages, and 105 us with 4.
 static constexpr int64_t kMaxStages = 8;
-/// Lower bound of the stages: one to multiply, one whose last readers may still
-/// run, and one in flight.
+/// Lower bound of the stages: one to multiply, and two in flight.
 static constexpr int64_t kMinStages = 3;
 /// Smallest tile in elements, and largest K, for which TMA copies are faster
 /// (measured on an H200).
@@ -58,7 +58,7 @@ void WarpgroupShape::roundAccumulators(FloatType type) {
 int64_t WarpgroupShape::getEarlyStages() const {
   int64_t occupied = llvm::divideCeil(numProducts * getAccumulatorsBytes(*this),
                                       getStageBytes());
-  return std::clamp<int64_t>(stages - occupied, 0, stages - 2);
+  return std::clamp<int64_t>(stages - occupied, 0, getStagesAhead());
 }
 
 int64_t WarpgroupShape::getRecordsBegin() const {
@@ -75,26 +75,47 @@ int64_t WarpgroupShape::getBytes() const {
                  : getRecordsBegin();
 }
 
-/// Returns true if the operand lies in global memory, is not clipped, and whole
-/// warps copy its rows. A warpgroup multiplies `groupRows` of the stage rows,
-/// which are whole panels. The rows that `threads` copy at once lie in one
-/// panel.
+static bool isInGlobalMemory(const StagedOperand &operand) {
+  return !getRoot(operand.buffer).getDefiningOp<memref::AllocaOp>();
+}
+
+/// Returns true if the operand has as many rows as a stage, and whole warps
+/// copy the rows. A warpgroup multiplies `groupRows` of the stage rows, which
+/// are whole panels. The rows that `threads` copy at once lie in one panel.
 static bool isEven(const StagedOperand &operand, int64_t groupRows,
                    int64_t threads, int64_t warpSize) {
   auto type = cast<MemRefType>(operand.buffer.getType());
-  bool isGlobal = !getRoot(operand.buffer).getDefiningOp<memref::AllocaOp>();
   int64_t perRow = kStageRowBytes / kLoadBytes;
   bool isPlain = operand.major == Major::K;
-  return isGlobal && type.getDimSize(isPlain ? 0 : 1) == operand.rows &&
+  return type.getDimSize(isPlain ? 0 : 1) == operand.rows &&
          operand.rows * perRow % warpSize == 0 &&
          (isPlain || (groupRows % kPanelElements == 0 &&
                       kStageDepth % (threads / perRow) == 0));
 }
 
-/// Returns an upper bound of the bytes beside stages and accumulators.
+/// Returns true if threads can copy the stages of an operand. Rows along K may
+/// be clipped, unless the threads split their elements.
+static bool canCopy(const StagedOperand &operand, const WarpgroupShape &shape,
+                    int64_t groupRows, int64_t threads) {
+  return isInGlobalMemory(operand) &&
+         ((operand.major == Major::K && shape.terms == 1) ||
+          isEven(operand, groupRows, threads, shape.getWarpSize()));
+}
+
+/// Returns true if the extents of all operands are known at compile time.
+static bool areWhole(ArrayRef<MatmulTile> products) {
+  return llvm::all_of(products, [](const MatmulTile &product) {
+    return cast<MemRefType>(product.left.getType()).hasStaticShape() &&
+           cast<MemRefType>(product.right.getType()).hasStaticShape();
+  });
+}
+
+/// Returns an upper bound of the bytes beside stages and accumulators. A
+/// temporary occupies whole units of its alignment.
 static int64_t getBesideBytes(const WarpgroupShape &shape) {
-  return (1 + shape.numProducts) * kOperandRecordBytes +
-         kMaxStages * kStageBarrierBytes;
+  return llvm::alignTo((1 + shape.numProducts) * kOperandRecordBytes +
+                           kMaxStages * kStageBarrierBytes,
+                       kStageAlignment);
 }
 
 /// Returns true if TMA copies are faster according to benchmarks/log.md: with
@@ -143,6 +164,26 @@ static int64_t countAcross(ArrayRef<MatmulTile> products,
   return across;
 }
 
+/// Chooses the number of stages in `room` bytes. Threads copy few stages, since
+/// TMA copies would arrive too late. Returns false if the stages do not fit.
+static bool chooseStages(WarpgroupShape &shape, const MatmulTile &product,
+                         int64_t room, TensorMapUse maps) {
+  int64_t wanted = std::max(product.depth / kStageDepth, kMinStages);
+  auto count = [&] {
+    int64_t beside = shape.hasMaps ? getBesideBytes(shape) : 0;
+    return std::min(
+        {kMaxStages, (room - beside) / shape.getStageBytes(), wanted});
+  };
+  shape.stages = count();
+  if (shape.stages <= kFewStages && maps != TensorMapUse::Always) {
+    shape.hasMaps = false;
+    shape.stages = count();
+  }
+  bool fillsFew = product.depth / kStageDepth >= kFewStages - 1;
+  shape.stagesBehind = shape.stages <= kFewStages && fillsFew ? 0 : 1;
+  return shape.stages >= kMinStages;
+}
+
 std::optional<WarpgroupShape>
 WarpgroupShape::choose(ArrayRef<MatmulTile> products, MmaAttr mma,
                        int64_t threads, int64_t room, TensorMapUse maps) {
@@ -168,7 +209,7 @@ WarpgroupShape::choose(ArrayRef<MatmulTile> products, MmaAttr mma,
   // A TMA copy beyond the end of K would have a predicate that is never true.
   bool fillsStages = first.depth / kStageDepth >= kMinStages;
   shape.hasMaps = maps != TensorMapUse::Never && !first.isSplit() &&
-                  !isPadded && fillsStages &&
+                  !isPadded && areWhole(products) && fillsStages &&
                   shape.numProducts < shape.groups && haveMaps(products) &&
                   (maps == TensorMapUse::Always || areMapsFast(shape, first));
   shape.across = countAcross(products, shape, canWarpsRead);
@@ -181,26 +222,21 @@ WarpgroupShape::choose(ArrayRef<MatmulTile> products, MmaAttr mma,
   bool isWhole =
       isSupported(first) && shape.columns % (shape.across * mma.getN()) == 0 &&
       first.depth % kStageDepth == 0 && kStageDepth % mma.getK() == 0 &&
-      isEven({first.left, first.rows, first.leftMajor}, shape.getGroupRows(),
-             threads, shape.getWarpSize()) &&
+      canCopy({first.left, first.rows, first.leftMajor}, shape,
+              shape.getGroupRows(), threads) &&
       llvm::all_of(products, [&](const MatmulTile &product) {
         return isSupported(product) && product.columns == shape.columns &&
-               isEven({product.right, shape.columns, product.rightMajor},
-                      shape.getGroupColumns(), threads, shape.getWarpSize());
+               canCopy({product.right, shape.columns, product.rightMajor},
+                       shape, shape.getGroupColumns(), threads);
       });
   if (!isWhole ||
       shape.numProducts * shape.getGroupColumns() > kMaxGroupColumns)
     return std::nullopt;
-  int64_t stageRoom = room - (shape.hasMaps ? getBesideBytes(shape) : 0);
-  if (first.isSplit()) {
+  shape.stagesBehind = 1;
+  if (first.isSplit())
     shape.stages = kSplitStages;
-  } else {
-    int64_t wanted = std::max(first.depth / kStageDepth, kMinStages);
-    shape.stages =
-        std::min({kMaxStages, stageRoom / shape.getStageBytes(), wanted});
-    if (shape.stages < kMinStages)
-      return std::nullopt;
-  }
+  else if (!chooseStages(shape, first, room, maps))
+    return std::nullopt;
   if (shape.getBytes() > room)
     return std::nullopt;
   return shape;
@@ -226,17 +262,22 @@ static Value createAccumulators(ImplicitLocOpBuilder &builder,
                                            strides);
 }
 
-/// Returns the first `rows` rows of a matrix.
-static Value dropRows(ImplicitLocOpBuilder &builder, Value matrix,
-                      int64_t rows) {
-  auto type = cast<MemRefType>(matrix.getType());
-  if (type.getDimSize(0) == rows)
-    return matrix;
+/// Returns the accumulators of the rows and columns that exist.
+static Value dropPadding(ImplicitLocOpBuilder &builder,
+                         const MatmulTile &product, Value accumulators) {
+  auto getExtent = [&](Value operand, Major major) {
+    return memref::getMixedSize(builder, builder.getLoc(), operand,
+                                major == Major::K ? 0 : 1);
+  };
   SmallVector<OpFoldResult> begins(2, builder.getIndexAttr(0)),
       ones(2, builder.getIndexAttr(1)),
-      sizes = {builder.getIndexAttr(rows),
-               builder.getIndexAttr(type.getDimSize(1))};
-  return memref::SubViewOp::create(builder, matrix, begins, sizes, ones);
+      sizes = {getExtent(product.left, product.leftMajor),
+               getExtent(product.right, product.rightMajor)};
+  auto type = cast<MemRefType>(accumulators.getType());
+  if (isEqualConstantIntOrValueArray(
+          sizes, getAsIndexOpFoldResult(builder.getContext(), type.getShape())))
+    return accumulators;
+  return memref::SubViewOp::create(builder, accumulators, begins, sizes, ones);
 }
 
 SmallVector<Value> ark::createWarpgroupLoops(ImplicitLocOpBuilder &builder,
@@ -250,7 +291,7 @@ SmallVector<Value> ark::createWarpgroupLoops(ImplicitLocOpBuilder &builder,
   for (int64_t number = 0; number < shape.numProducts; ++number) {
     accumulators.push_back(createAccumulators(builder, shape, memory, number));
     results.push_back(
-        dropRows(builder, accumulators.back(), products.front().rows));
+        dropPadding(builder, products[number], accumulators.back()));
   }
   OpBuilder::InsertionGuard guard(builder);
   Value thread = createMappedLoop(builder, threads);

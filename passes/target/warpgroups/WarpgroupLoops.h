@@ -13,6 +13,9 @@ namespace mlir::ark {
 inline constexpr int64_t kStageBarrierBytes = 16;
 /// Bytes of the record of an operand that TMA copies.
 inline constexpr int64_t kOperandRecordBytes = 32;
+/// The number of stages up to which all instructions of a stage end before
+/// those of the next one begin. Otherwise one stage would be in flight.
+inline constexpr int64_t kFewStages = 3;
 
 /// Selects the products whose stages are copied by TMA.
 enum class TensorMapUse { Never, WhereFaster, Always };
@@ -22,9 +25,10 @@ enum class TensorMapUse { Never, WhereFaster, Always };
 /// K. A warpgroup multiplies 64 rows of operand A by its share of the columns
 /// of every product.
 struct WarpgroupShape {
-  /// Returns nothing if tiles are clipped or cannot be divided evenly, or if
-  /// the stages need more than `room` bytes of shared memory. Rows are padded
-  /// to whole warpgroups if single warps could read the operands.
+  /// Returns nothing if the columns cannot be divided evenly, if rows that do
+  /// not lie along K or have f32 elements are clipped, or if the stages need
+  /// more than `room` bytes of shared memory. Rows are padded to whole
+  /// warpgroups if single warps could read the operands.
   static std::optional<WarpgroupShape> choose(ArrayRef<MatmulTile> products,
                                               MmaAttr mma, int64_t threads,
                                               int64_t room, TensorMapUse maps);
@@ -32,9 +36,9 @@ struct WarpgroupShape {
   /// The instruction of a warpgroup.
   MmaAttr mma;
 
-  /// Rows of operand A, and columns of every product. If the operand has fewer
-  /// rows, the stages hold arbitrary numbers in the others, which affect only
-  /// results that nothing reads.
+  /// Rows of operand A, and columns of every product. If an operand has fewer
+  /// of them, the stages hold zeros or arbitrary numbers in the others, which
+  /// affect only results that nothing reads.
   int64_t rows, columns;
   int64_t numProducts;
   /// Warpgroups of the CTA, and those down and across the result, the owners.
@@ -42,6 +46,10 @@ struct WarpgroupShape {
   /// again and do not store them.
   int64_t groups, down, across;
   int64_t stages;
+  /// The number of stages whose instructions may still run when those of the
+  /// next stage begin. It is zero for few stages: copies of another stage hide
+  /// more time.
+  int64_t stagesBehind;
   /// bf16 terms of an element in a stage; 1 if operands are not split.
   int64_t terms;
   /// The type of accumulators in shared memory.
@@ -71,6 +79,8 @@ struct WarpgroupShape {
   /// one another.
   int64_t getTermBytes() const;
   int64_t getStageBytes() const { return terms * getTermBytes(); }
+  /// Returns the number of stages that are copied while others are multiplied.
+  int64_t getStagesAhead() const { return stages - 1 - stagesBehind; }
   /// Returns the stages, the last ones in memory, that threads may fill for the
   /// next tile while they store and read the accumulators of this one.
   int64_t getEarlyStages() const;

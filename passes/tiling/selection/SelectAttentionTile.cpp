@@ -22,6 +22,8 @@ static constexpr int64_t kMaxReservedBytes = 65536;
 /// Maximum query rows of a tile for the matrix units of warps, which read keys
 /// and values once for all rows of a tile.
 static constexpr int64_t kMatrixRows = 128;
+/// Maximum query rows of a tile that divides all queries.
+static constexpr int64_t kMaxDividedRows = 256;
 /// Scores are f32.
 static constexpr int64_t kScoreBytes = 4;
 
@@ -81,6 +83,28 @@ TileSelector::getWarpgroupRows(AttentionOpInterface op) const {
   return {(groups - 1) * mma.getM() + 1, groups * mma.getM()};
 }
 
+/// Returns the largest divisor of `number` from `least` to `most`, or zero.
+static int64_t findDivisor(int64_t number, int64_t least, int64_t most) {
+  for (int64_t divisor = std::min(number, most); divisor >= least; --divisor)
+    if (number % divisor == 0)
+      return divisor;
+  return 0;
+}
+
+/// Returns the number of query rows of a tile, about `wanted`. Matrix units
+/// compute tiles of any number of rows, but no clipped tiles: a divisor of the
+/// queries is best, even if it is less or more than what is wanted.
+int64_t TileSelector::divideQueries(AttentionOpInterface op, int64_t queries,
+                                    int64_t wanted) const {
+  if (!isCPU() && !needsScores(op)) {
+    if (int64_t rows = findDivisor(queries, wanted / 4 + 1, wanted))
+      return rows;
+    if (int64_t rows = findDivisor(queries, wanted + 1, kMaxDividedRows))
+      return rows;
+  }
+  return divideEvenly(queries, wanted, 8);
+}
+
 Tile TileSelector::selectAttention(AttentionOpInterface op,
                                    ArrayRef<int64_t> domain) const {
   int64_t rank = domain.size();
@@ -90,11 +114,11 @@ Tile TileSelector::selectAttention(AttentionOpInterface op,
   Tile tile(rank, 1);
   tile[rank - 1] = domain[rank - 1];
   int64_t &rows = tile[rank - 2], &heads = tile[rank - 3];
-  rows = divideEvenly(queries, attentionRows, 8);
+  rows = divideQueries(op, queries, attentionRows);
   // Matrix units read all keys once for all rows of a tile.
   auto widen = [&](int64_t least, int64_t most) {
     Tile wide = tile;
-    wide[rank - 2] = divideEvenly(queries, most, 8);
+    wide[rank - 2] = divideQueries(op, queries, most);
     if (wide[rank - 2] < least ||
         countTiles(domain, wide) < getLeastTiles(target) ||
         !hasMatrixUnits(tensorType(op.getKey()).getElementType(),

@@ -48,6 +48,8 @@ private:
                                      ArrayRef<int64_t> domain) const;
   bool needsScores(AttentionOpInterface op) const;
   bool fitScores(int64_t scores, int64_t bytes) const;
+  int64_t divideQueries(AttentionOpInterface op, int64_t queries,
+                        int64_t wanted) const;
   std::pair<int64_t, int64_t> getWarpgroupRows(AttentionOpInterface op) const;
   Tile selectAttention(AttentionOpInterface op, ArrayRef<int64_t> domain) const;
   Tile selectPartitions(AttentionOpInterface op,

@@ -119,6 +119,14 @@ def test_warpgroups_that_share_keys(name: str, check: Check) -> None:
     assert "wgmma.mma_async" in check(program, arrays).text
 
 
+@pytest.mark.parametrize("queries", [65, 130, 131, 250])
+def test_tiles_of_any_number_of_rows(queries: int, check: Check) -> None:
+    """Matrix units compute no clipped tiles, so that tiles divide the queries of a head."""
+    case = Case(ark.bf16, (3, 1), queries=queries, keys=130, depth=64, causal=True)
+    text = check(*build(case)).text
+    assert "mma.m16n8k16" in text or "wgmma.mma_async" in text
+
+
 @pytest.mark.parametrize("name", EXPANDED)
 def test_expanded(name: str, check: Check) -> None:
     check(*build(EXPANDED[name]))

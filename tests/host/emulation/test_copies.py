@@ -16,6 +16,7 @@ KERNEL = """
 declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
 declare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32)
 declare void @llvm.nvvm.cp.async.cg.shared.global.16(ptr addrspace(3), ptr addrspace(1))
+declare void @llvm.nvvm.cp.async.cg.shared.global.16.s(ptr addrspace(3), ptr addrspace(1), i32)
 declare void @llvm.nvvm.cp.async.commit.group()
 declare void @llvm.nvvm.cp.async.wait.group(i32)
 declare void @llvm.nvvm.fence.proxy.async.shared_cta()
@@ -100,6 +101,33 @@ def test_a_copy_of_a_thread_outside_of_a_buffer(
     moved = [COPY[0], COPY[1].replace("%part", str(to)), COPY[2].replace("i32 0", f"i32 {begin}")]
     for outcome in launch(*moved, COPY[3], COMMIT, WAIT, threads=1):
         assert has_report(outcome, failure, "cp_async_cg_shared_global_16")
+
+
+SIZED = (
+    "call void @llvm.nvvm.cp.async.cg.shared.global.16.s(ptr addrspace(3) %to, "
+    "ptr addrspace(1) %from, i32 BYTES)"
+)
+
+
+def test_a_copy_without_bytes_writes_zeros_and_reads_nothing(launch: Launch) -> None:
+    outside = COPY[2].replace("i32 0", "i32 512")
+    sized = SIZED.replace("BYTES", "0")
+    for outcome in launch(*COPY[:2], outside, sized, COMMIT, WAIT, *LOOK, threads=1):
+        assert outcome.failure == ""
+        assert outcome.words[0] == 0
+
+
+def test_a_copy_with_all_bytes(launch: Launch) -> None:
+    sized = SIZED.replace("BYTES", "16")
+    for outcome in launch(*COPY[:3], sized, COMMIT, WAIT, *LOOK, threads=1):
+        assert outcome.words[0] == 1
+
+
+def test_a_copy_with_some_bytes_is_refused(launch: Launch) -> None:
+    sized = SIZED.replace("BYTES", "8")
+    for outcome in launch(*COPY[:3], sized, COMMIT, WAIT, threads=1):
+        failure = "a copy of 8 of 16 bytes, which is not emulated"
+        assert has_report(outcome, failure, "cp_async_cg_shared_global_16_s")
 
 
 def has_report(outcome: Outcome, failure: str, instruction: str = "") -> bool:

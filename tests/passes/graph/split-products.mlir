@@ -128,7 +128,8 @@ ark.program @gradientInF32(
 }
 
 // The pass does not split a product of few rows, which streams its weights; a product with enough tiles; a shallow
-// product; a product whose rows no listed tile divides and warps do not copy evenly; a product of integers; and a product whose tile the user has set.
+// product; a product whose rows across the depth no listed tile divides; a product of integers; and a product whose
+// tile the user has set.
 // CHECK-LABEL: ark.program @notSplit
 // CHECK-NOT: ark.reduce_sum
 // CHECK: ark.return
@@ -139,7 +140,7 @@ ark.program @gradientInF32(
 ark.program @notSplit(
     %few: tensor<8x8192xbf16> {ark.kind = #ark.kind<input>, ark.name = "few"},
     %x: tensor<128x8192xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
-    %odd: tensor<102x8192xbf16> {ark.kind = #ark.kind<input>, ark.name = "odd"},
+    %odd: tensor<8192x102xbf16> {ark.kind = #ark.kind<input>, ark.name = "odd"},
     %shallow: tensor<128x1024xbf16> {ark.kind = #ark.kind<input>, ark.name = "shallow"},
     %single: tensor<128x2048xi32> {ark.kind = #ark.kind<input>, ark.name = "single"},
     %w: tensor<512x8192xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"},
@@ -152,7 +153,7 @@ ark.program @notSplit(
   %0 = ark.matmul %few, %w {transpose_other} : (tensor<8x8192xbf16>, tensor<512x8192xbf16>) -> tensor<8x512xbf16>
   %1 = ark.matmul %x, %wide {transpose_other} : (tensor<128x8192xbf16>, tensor<32768x8192xbf16>) -> tensor<128x32768xbf16>
   %2 = ark.matmul %shallow, %v {transpose_other} : (tensor<128x1024xbf16>, tensor<2048x1024xbf16>) -> tensor<128x2048xbf16>
-  %3 = ark.matmul %odd, %w {transpose_other} : (tensor<102x8192xbf16>, tensor<512x8192xbf16>) -> tensor<102x512xbf16>
+  %3 = ark.matmul %odd, %w {transpose_input, transpose_other} : (tensor<8192x102xbf16>, tensor<512x8192xbf16>) -> tensor<102x512xbf16>
   %4 = ark.matmul %single, %u {transpose_other} : (tensor<128x2048xi32>, tensor<64x2048xi32>) -> tensor<128x64xi32>
   %5 = ark.matmul %x, %w {transpose_other, ark.plan = {tile = [128, 64]}} : (tensor<128x8192xbf16>, tensor<512x8192xbf16>) -> tensor<128x512xbf16>
   ark.return %0, %1, %2, %3, %4, %5 : tensor<8x512xbf16>, tensor<128x32768xbf16>, tensor<128x2048xbf16>, tensor<102x512xbf16>, tensor<128x64xi32>, tensor<128x512xbf16>

@@ -22,6 +22,7 @@ constexpr int kPoison = 0xff;
 constexpr uint32_t kArrival = 25;
 
 /// A copy of a thread.
+/// A copy of 16 bytes by a thread. Without a source, the copy writes zeros.
 struct Copy {
   char *target;
   const char *source;
@@ -93,26 +94,41 @@ static void read(Copy &copy) {
 }
 
 static void finish(Copy &copy) {
-  if (!copy.hasRead)
-    read(copy);
-  noteGlobalRead(copy.source, sizeof(copy.data));
+  if (copy.source) {
+    if (!copy.hasRead)
+      read(copy);
+    noteGlobalRead(copy.source, sizeof(copy.data));
+  }
   noteSharedWrite(copy.target, sizeof(copy.data), /*changes=*/true);
   memcpy(copy.target, copy.data, sizeof(copy.data));
   noteGenericWrite(copy.target, sizeof(copy.data));
 }
 
-INSTRUCTION(cp_async_cg_shared_global_16) {
-  Copy copy{args[0].as<char *>(), args[1].as<const char *>(), false, {}};
+static void start(Copy copy) {
   checkShared("copy", copy.target, sizeof(copy.data), sizeof(copy.data));
-  checkGlobal("copy", copy.source, sizeof(copy.data), sizeof(copy.data));
   noteAsyncWrite(copy.target, sizeof(copy.data));
-  noteGlobalRead(copy.source, sizeof(copy.data));
-  if (happens(50))
-    read(copy);
-  if (copy.hasRead && happens(30))
+  if (copy.source) {
+    checkGlobal("copy", copy.source, sizeof(copy.data), sizeof(copy.data));
+    noteGlobalRead(copy.source, sizeof(copy.data));
+    if (happens(50))
+      read(copy);
+  }
+  if ((copy.hasRead || !copy.source) && happens(30))
     return finish(copy);
   memset(copy.target, kPoison, sizeof(copy.data));
   getOwn().open.push_back(copy);
+}
+
+INSTRUCTION(cp_async_cg_shared_global_16) {
+  start({args[0].as<char *>(), args[1].as<const char *>(), false, {}});
+}
+/// The third operand is the number of bytes to read; zeros fill the others.
+INSTRUCTION(cp_async_cg_shared_global_16_s) {
+  auto bytes = args[2].as<int32_t>();
+  if (bytes != 0 && bytes != sizeof(Copy::data))
+    fail("a copy of %d of 16 bytes, which is not emulated", bytes);
+  const char *source = bytes == 0 ? nullptr : args[1].as<const char *>();
+  start({args[0].as<char *>(), source, false, {}});
 }
 INSTRUCTION(cp_async_commit_group) {
   if (isDropped())

@@ -153,7 +153,8 @@ ark.kernel @k {
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
-// A tile of 128 of K needs three stages, one of which is copied early.
+// A tile of 128 of K has three stages, so that two are copied ahead: one early, and one after the accumulators of the
+// previous tile have been read.
 // CHECK-LABEL: func.func private @body(
 // CHECK: memref.alloca() {alignment = 1024 : i64} : memref<73728xbf16>
 // CHECK: scf.if
@@ -161,9 +162,13 @@ ark.kernel @k {
 // CHECK-COUNT-6: nvvm.cp.async.shared.global
 // CHECK-NEXT: nvvm.cp.async.commit.group
 // CHECK-NEXT: }
+// CHECK-COUNT-6: nvvm.cp.async.shared.global
 // CHECK-NOT: nvvm.cp.async.shared.global
-// CHECK: to %c128{{.*}} step %c64{{.*}} iter_args(%{{.+}} = %{{.+}}, %{{.+}} = %c98304{{.*}}, %{{.+}} = %c0{{.*}})
-// CHECK: nvvm.cp.async.wait.group 0
+// CHECK: to %c128{{.*}} step %c64{{.*}} iter_args(%{{.+}} = %{{.+}}, %{{.+}} = %c98304{{.*}}, %{{.+}} = %c49152{{.*}})
+// CHECK: nvvm.cp.async.wait.group 1
+// All instructions of a stage end before the next copy to its memory.
+// CHECK: nvvm.wgmma.wait.group.sync.aligned 0
+// CHECK: scf.yield
 func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<256x128xbf16> {llvm.align = 16 : i64, llvm.noalias}, %w: memref<1024x128xbf16> {llvm.align = 16 : i64, llvm.noalias}, %y: memref<256x1024xbf16> {llvm.align = 16 : i64, llvm.noalias}) attributes {ark.work_item_vctas = 4 : i64} {
   %c1 = arith.constant 1 : index
   %zero = arith.constant 0.0 : f32

@@ -291,7 +291,7 @@ ark.program @panel(
   ark.return %0 : tensor<12x1024x64xbf16>
 }
 
-// A tile of 64 rows has all rows. Warps copy four rows at once, so that 30 rows get no such tile.
+// A tile of 64 rows has all rows of a smaller number.
 // CHECK-LABEL: ark.program @fewerRowsThanATile
 ark.program @fewerRowsThanATile(
     %x: tensor<32x4096xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
@@ -305,11 +305,56 @@ ark.program @fewerRowsThanATile(
     %1 = ark.matmul %a, %b {transpose_other} : (tensor<32x4096xbf16>, tensor<4096x4096xbf16>) -> tensor<32x4096xbf16>
     ark.yield %1 : tensor<32x4096xbf16>
   }
-  // CHECK: tile = array<i64: 16, 64>
+  // SM80: tile = array<i64: 16, 64>
+  // SM90: tile = array<i64: 30, 32>
   %2 = ark.group "h" (%a = %u, %b = %w)
       : (tensor<30x4096xbf16>, tensor<4096x4096xbf16>) -> tensor<30x4096xbf16> {
     %3 = ark.matmul %a, %b {transpose_other} : (tensor<30x4096xbf16>, tensor<4096x4096xbf16>) -> tensor<30x4096xbf16>
     ark.yield %3 : tensor<30x4096xbf16>
   }
   ark.return %0, %2 : tensor<32x4096xbf16>, tensor<30x4096xbf16>
+}
+
+// 130 rows are a whole and a clipped tile of 64 or 128 rows. Rows across K are not clipped.
+// CHECK-LABEL: ark.program @clippedRows
+ark.program @clippedRows(
+    %x: tensor<130x4096xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %u: tensor<4096x130xbf16> {ark.kind = #ark.kind<input>, ark.name = "u"},
+    %w: tensor<4096x4096xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
+    -> (tensor<130x4096xbf16> {ark.name = "y"}, tensor<130x4096xbf16> {ark.name = "z"}) {
+  // SM90: tile = array<i64: 128, 64>
+  %0 = ark.group "g" (%a = %x, %b = %w)
+      : (tensor<130x4096xbf16>, tensor<4096x4096xbf16>) -> tensor<130x4096xbf16> {
+    %1 = ark.matmul %a, %b {transpose_other} : (tensor<130x4096xbf16>, tensor<4096x4096xbf16>) -> tensor<130x4096xbf16>
+    ark.yield %1 : tensor<130x4096xbf16>
+  }
+  // SM90: tile = array<i64: 40, 128>
+  %2 = ark.group "h" (%a = %u, %b = %w)
+      : (tensor<4096x130xbf16>, tensor<4096x4096xbf16>) -> tensor<130x4096xbf16> {
+    %3 = ark.matmul %a, %b {transpose_input, transpose_other} : (tensor<4096x130xbf16>, tensor<4096x4096xbf16>) -> tensor<130x4096xbf16>
+    ark.yield %3 : tensor<130x4096xbf16>
+  }
+  ark.return %0, %2 : tensor<130x4096xbf16>, tensor<130x4096xbf16>
+}
+
+// Matrix units compute no clipped tiles of attention, so that tiles divide 130 and 1000 queries, also by odd numbers.
+// CHECK-LABEL: ark.program @queriesOfAttention
+ark.program @queriesOfAttention(
+    %q: tensor<32x130x64xbf16> {ark.kind = #ark.kind<input>, ark.name = "q"},
+    %r: tensor<32x1000x64xbf16> {ark.kind = #ark.kind<input>, ark.name = "r"},
+    %k: tensor<32x1024x64xbf16> {ark.kind = #ark.kind<input>, ark.name = "k"})
+    -> (tensor<32x130x64xbf16> {ark.name = "y"}, tensor<32x1000x64xbf16> {ark.name = "z"}) {
+  // SM90: tile = array<i64: 1, 26, 64>
+  %0 = ark.group "g" (%a = %q, %b = %k)
+      : (tensor<32x130x64xbf16>, tensor<32x1024x64xbf16>) -> tensor<32x130x64xbf16> {
+    %1 = ark.attention %a, %b, %b scale = 1.0 : (tensor<32x130x64xbf16>, tensor<32x1024x64xbf16>, tensor<32x1024x64xbf16>) -> tensor<32x130x64xbf16>
+    ark.yield %1 : tensor<32x130x64xbf16>
+  }
+  // SM90: tile = array<i64: 1, 250, 64>
+  %2 = ark.group "h" (%a = %r, %b = %k)
+      : (tensor<32x1000x64xbf16>, tensor<32x1024x64xbf16>) -> tensor<32x1000x64xbf16> {
+    %3 = ark.attention %a, %b, %b scale = 1.0 : (tensor<32x1000x64xbf16>, tensor<32x1024x64xbf16>, tensor<32x1024x64xbf16>) -> tensor<32x1000x64xbf16>
+    ark.yield %3 : tensor<32x1000x64xbf16>
+  }
+  ark.return %0, %2 : tensor<32x130x64xbf16>, tensor<32x1000x64xbf16>
 }

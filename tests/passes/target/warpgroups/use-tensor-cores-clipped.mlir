@@ -1,0 +1,134 @@
+// RUN: ark-opt %s --split-input-file --ark-assign-target=target=cuda:sm_90a --ark-use-tensor-cores | FileCheck %s
+
+// Warpgroups compute clipped tiles, whose extents are minima. Operands have rows along K.
+#x = affine_map<(m, n, k) -> (m, k)>
+#w = affine_map<(m, n, k) -> (n, k)>
+#y = affine_map<(m, n, k) -> (m, n)>
+#e = affine_map<(m, n) -> (m, n)>
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// The last tile of 300 rows has 44 rows. A thread copies two rows of the left operand, and no bytes of a row that does not
+// exist. All rows of the right operand exist.
+// CHECK-LABEL: func.func private @body(
+// CHECK: %[[MEMORY:.+]] = memref.alloca() {alignment = 1024 : i64}
+// CHECK-NOT: memref.alloca
+// CHECK: %[[ROWS:.+]] = affine.min
+// CHECK: %[[SUMS:.+]] = memref.reinterpret_cast %[[MEMORY]] to offset: [0], sizes: [128, 128], strides: [136, 1]
+// CHECK: %[[RESULT:.+]] = memref.subview %[[SUMS]][0, 0] [%[[ROWS]], 128] [1, 1]
+// CHECK: %[[ROW:.+]] = arith.divui %{{.+}}, %c8
+// CHECK: %[[REMAINING:.+]] = arith.subi %[[ROWS]], %[[ROW]]
+// CHECK: arith.cmpi sgt, %[[REMAINING]], %c0
+// CHECK: %[[BYTES:.+]] = arith.select %{{.+}}, %c16_i32{{.*}}, %c0_i32
+// CHECK: nvvm.cp.async.shared.global {{.+}}, 16, cache = cg, %[[BYTES]]
+// CHECK: arith.cmpi sgt, %[[REMAINING]], %c64
+// CHECK: nvvm.cp.async.shared.global {{.+}}, 16, cache = cg, %{{.+}}
+// CHECK-COUNT-2: nvvm.cp.async.shared.global {{.+}}, 16, cache = cg :
+// CHECK: nvvm.wgmma.mma_async {{.+}}, <m = 64, n = 64, k = 16>
+// The reader of the accumulators has the extents of the clipped tile. The temporary is removed.
+// CHECK: linalg.generic {{.+}} ins(%[[RESULT]] :
+// CHECK-NOT: nvvm.cp.async.bulk
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<300x256xbf16> {llvm.align = 16 : i64, llvm.noalias}, %w: memref<128x256xbf16> {llvm.align = 16 : i64, llvm.noalias}, %y: memref<300x128xf32> {llvm.align = 16 : i64, llvm.noalias}) attributes {ark.work_item_vctas = 1 : i64} {
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant 0.0 : f32
+  %t = memref.alloca() : memref<128x128xf32>
+  scf.for %i = %begin to %end step %c1 {
+    %row = affine.apply affine_map<(d0) -> (d0 * 128)>(%i)
+    %rows = affine.min affine_map<(d0) -> (d0 * -128 + 300, 128)>(%i)
+    %xt = memref.subview %x[%row, 0] [%rows, 256] [1, 1] : memref<300x256xbf16> to memref<?x256xbf16, strided<[256, 1], offset: ?>>
+    %yt = memref.subview %y[%row, 0] [%rows, 128] [1, 1] : memref<300x128xf32> to memref<?x128xf32, strided<[128, 1], offset: ?>>
+    %tt = memref.subview %t[0, 0] [%rows, 128] [1, 1] : memref<128x128xf32> to memref<?x128xf32, strided<[128, 1]>>
+    linalg.generic {indexing_maps = [affine_map<(m, n) -> ()>, #e], iterator_types = ["parallel", "parallel"]}
+        ins(%zero : f32) outs(%tt : memref<?x128xf32, strided<[128, 1]>>) {
+      ^bb0(%a: f32, %b: f32):
+        linalg.yield %a : f32
+      }
+    linalg.generic {indexing_maps = [#x, #w, #y], iterator_types = ["parallel", "parallel", "reduction"]}
+        ins(%xt, %w : memref<?x256xbf16, strided<[256, 1], offset: ?>>, memref<128x256xbf16>) outs(%tt : memref<?x128xf32, strided<[128, 1]>>) {
+      ^bb0(%a: bf16, %b: bf16, %c: f32):
+        %l = arith.extf %a : bf16 to f32
+        %r = arith.extf %b : bf16 to f32
+        %p = arith.mulf %l, %r : f32
+        %s = arith.addf %c, %p : f32
+        linalg.yield %s : f32
+      }
+    linalg.generic {indexing_maps = [#e, #e], iterator_types = ["parallel", "parallel"]}
+        ins(%tt : memref<?x128xf32, strided<[128, 1]>>) outs(%yt : memref<?x128xf32, strided<[128, 1], offset: ?>>) {
+      ^bb0(%a: f32, %b: f32):
+        %r = arith.addf %a, %a : f32
+        linalg.yield %r : f32
+      }
+  }
+  return
+}
+
+// -----
+
+#x = affine_map<(m, n, k) -> (k, m)>
+#w = affine_map<(m, n, k) -> (n, k)>
+#y = affine_map<(m, n, k) -> (m, n)>
+#e = affine_map<(m, n) -> (m, n)>
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// Rows of the left operand across K are not clipped: warps cannot read them, so that loops remain.
+// CHECK-LABEL: func.func private @body(
+// CHECK-NOT: nvvm.wgmma
+// CHECK-NOT: nvvm.mma.sync
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<256x304xbf16> {llvm.align = 16 : i64, llvm.noalias}, %w: memref<128x256xbf16> {llvm.align = 16 : i64, llvm.noalias}, %y: memref<304x128xf32> {llvm.align = 16 : i64, llvm.noalias}) {
+  %c1 = arith.constant 1 : index
+  scf.for %i = %begin to %end step %c1 {
+    %row = affine.apply affine_map<(d0) -> (d0 * 128)>(%i)
+    %rows = affine.min affine_map<(d0) -> (d0 * -128 + 304, 128)>(%i)
+    %xt = memref.subview %x[0, %row] [256, %rows] [1, 1] : memref<256x304xbf16> to memref<256x?xbf16, strided<[304, 1], offset: ?>>
+    %yt = memref.subview %y[%row, 0] [%rows, 128] [1, 1] : memref<304x128xf32> to memref<?x128xf32, strided<[128, 1], offset: ?>>
+    linalg.generic {indexing_maps = [#x, #w, #y], iterator_types = ["parallel", "parallel", "reduction"]}
+        ins(%xt, %w : memref<256x?xbf16, strided<[304, 1], offset: ?>>, memref<128x256xbf16>) outs(%yt : memref<?x128xf32, strided<[128, 1], offset: ?>>) {
+      ^bb0(%a: bf16, %b: bf16, %c: f32):
+        %l = arith.extf %a : bf16 to f32
+        %r = arith.extf %b : bf16 to f32
+        %p = arith.mulf %l, %r : f32
+        %s = arith.addf %c, %p : f32
+        linalg.yield %s : f32
+      }
+  }
+  return
+}
+
+// -----
+
+#x = affine_map<(m, n, k) -> (m, k)>
+#w = affine_map<(m, n, k) -> (n, k)>
+#y = affine_map<(m, n, k) -> (m, n)>
+#e = affine_map<(m, n) -> (m, n)>
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// A tile of 98 rows has two warpgroups. Warps copy four rows at once, so that some threads of a warp copy no bytes.
+// CHECK-LABEL: func.func private @body(
+// CHECK: memref.reinterpret_cast %{{.+}} to offset: [0], sizes: [128, 128], strides: [136, 1]
+// CHECK: memref.subview %{{.+}}[0, 0] [98, 128] [1, 1]
+// CHECK: arith.subi %c98
+// CHECK: nvvm.cp.async.shared.global {{.+}}, 16, cache = cg, %{{.+}}
+// CHECK: nvvm.wgmma.mma_async
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<98x512xbf16> {llvm.align = 16 : i64, llvm.noalias}, %w: memref<128x512xbf16> {llvm.align = 16 : i64, llvm.noalias}, %y: memref<98x128xf32> {llvm.align = 16 : i64, llvm.noalias}) {
+  %c1 = arith.constant 1 : index
+  scf.for %i = %begin to %end step %c1 {
+    linalg.generic {indexing_maps = [#x, #w, #y], iterator_types = ["parallel", "parallel", "reduction"]}
+        ins(%x, %w : memref<98x512xbf16>, memref<128x512xbf16>) outs(%y : memref<98x128xf32>) {
+      ^bb0(%a: bf16, %b: bf16, %c: f32):
+        %l = arith.extf %a : bf16 to f32
+        %r = arith.extf %b : bf16 to f32
+        %p = arith.mulf %l, %r : f32
+        %s = arith.addf %c, %p : f32
+        linalg.yield %s : f32
+      }
+  }
+  return
+}
