@@ -219,7 +219,8 @@ def WidenElementsPass : Pass<"ark-widen-elements", "::mlir::ModuleOp"> {
     the last dimension become one iteration, if the extent is a multiple of their number, and the
     elements that they load and store are contiguous and aligned. One access replaces several, and
     its address is computed once. The pass chooses the number of iterations that minimises the time
-    of the busiest thread. With few elements, every thread keeps one.
+    of the busiest thread. With few elements, every thread keeps one. A store to global memory has
+    at most 16 bytes: several instructions would each store a half of every sector of 32 bytes.
 
     ```mlir
     scf.parallel (%m, %n) = (%c0, %c0) to (%c64, %c128) step (%c1, %c1) {

@@ -50,6 +50,7 @@ private:
   bool isDependent(Value value) const { return dependent.contains(value); }
   bool isContiguous(Value buffer, ValueRange indices, int64_t count) const;
   bool isCoalesced(int64_t count);
+  bool storesWholeSectors(int64_t count);
   bool fits(int64_t count);
   int64_t choose();
   void widen(int64_t count);
@@ -121,6 +122,18 @@ bool WideLoop::isCoalesced(int64_t count) {
   });
 }
 
+/// Returns true if the stores of a warp to global memory fill whole sectors. A
+/// thread with more than 16 bytes needs several instructions, each of which
+/// would store a half of every sector.
+bool WideLoop::storesWholeSectors(int64_t count) {
+  return llvm::all_of(
+      loop.getBody()->getOps<memref::StoreOp>(), [&](memref::StoreOp store) {
+        Type element = store.getMemRefType().getElementType();
+        return getRoot(store.getMemRef()).getDefiningOp<memref::AllocaOp>() ||
+               count * getElementBytes(element) <= kLoadBytes;
+      });
+}
+
 bool WideLoop::fits(int64_t count) {
   if (extent % count != 0)
     return false;
@@ -148,7 +161,7 @@ int64_t WideLoop::choose() {
   int64_t best = 1;
   for (int64_t count : kCounts)
     if (getCost(count) < getCost(best) && fits(count) &&
-        (bound || isCoalesced(count)))
+        (bound ? storesWholeSectors(count) : isCoalesced(count)))
       best = count;
   return best;
 }

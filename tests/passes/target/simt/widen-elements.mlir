@@ -127,3 +127,42 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
   }
   return
 }
+
+// -----
+
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// Stores of f32 to global memory have four elements, so that a warp fills whole sectors of 32 bytes with one instruction.
+// Eight elements would be two instructions with half of each sector. Temporaries, in shared memory, have no such limit.
+// CHECK-LABEL: func.func private @body(
+// CHECK: scf.parallel (%{{.+}}, %{{.+}}) = (%c0, %c0) to (%c64, %c32) step (%c1, %c1) {
+// CHECK: vector.load {{.+}} : memref<64x128xbf16>, vector<4xbf16>
+// CHECK: vector.store {{.+}} : memref<64x128xf32>, vector<4xf32>
+// CHECK: scf.parallel (%{{.+}}, %{{.+}}) = (%c0, %c0) to (%c64, %c16) step (%c1, %c1) {
+// CHECK: vector.load {{.+}} : memref<64x128xbf16>, vector<8xbf16>
+// CHECK: vector.store {{.+}} : memref<64x128xf32>, vector<8xf32>
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<64x128xbf16> {llvm.align = 16 : i64, llvm.noalias}, %y: memref<64x128xf32> {llvm.align = 16 : i64, llvm.noalias}) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %c128 = arith.constant 128 : index
+  %t = memref.alloca() {alignment = 64 : i64} : memref<64x128xf32>
+  scf.for %i = %begin to %end step %c1 {
+    scf.parallel (%m, %n) = (%c0, %c0) to (%c64, %c128) step (%c1, %c1) {
+      %a = memref.load %x[%m, %n] : memref<64x128xbf16>
+      %b = arith.extf %a : bf16 to f32
+      memref.store %b, %y[%m, %n] : memref<64x128xf32>
+      scf.reduce
+    }
+    scf.parallel (%m, %n) = (%c0, %c0) to (%c64, %c128) step (%c1, %c1) {
+      %a = memref.load %x[%m, %n] : memref<64x128xbf16>
+      %b = arith.extf %a : bf16 to f32
+      memref.store %b, %t[%m, %n] : memref<64x128xf32>
+      scf.reduce
+    }
+  }
+  return
+}
