@@ -314,6 +314,19 @@ static bool isStreamed(TaskOp task, Operation *op) {
   return multiply(extents, dims->m) <= kStreamingRows;
 }
 
+/// Returns the iterations of a loop that follow one another. Threads divide the
+/// elements of a structured op, and each thread executes the loops inside.
+static int64_t countIterations(TaskOp task, TargetAttr target,
+                               scf::ForOp loop) {
+  int64_t all = countExecutions(task, loop.getBody()->getTerminator());
+  if (!loop->getParentOfType<linalg::LinalgOp>())
+    return all;
+  int64_t threads = target.getWarps() * target.getWarpSize();
+  std::optional<APInt> own = loop.getStaticTripCount();
+  return std::max<int64_t>(llvm::divideCeil(all, threads),
+                           own ? own->getSExtValue() : 1);
+}
+
 std::optional<ThreadTimes>
 mlir::ark::predictThreads(TaskOp task, TargetAttr target, int64_t ranks) {
   if (!target.isGpu() || llvm::hasSingleElement(task.getBody().front()))
@@ -332,8 +345,7 @@ mlir::ark::predictThreads(TaskOp task, TargetAttr target, int64_t ranks) {
     else if (auto structured = dyn_cast<linalg::LinalgOp>(op))
       passes += structured.getNumReductionLoops() > 0;
     else if (auto loop = dyn_cast<scf::ForOp>(op))
-      times.latency +=
-          kIterationNs * countExecutions(task, loop.getBody()->getTerminator());
+      times.latency += kIterationNs * countIterations(task, target, loop);
     if (isAttention(op))
       times.products += flops / (perSm * getShareOfAttention(task, op));
     else if (!isMatrixProduct(op->getParentOp()))
