@@ -49,6 +49,7 @@ private:
   bool isElementLoop();
   bool addBlock(Block &block);
   bool addInnerLoop(scf::ForOp inner);
+  bool addBranch(scf::IfOp branch);
   bool isDependent(Value value) const { return dependent.contains(value); }
   bool isContiguous(Value buffer, ValueRange indices, int64_t count) const;
   bool isCoalesced(int64_t count);
@@ -58,6 +59,7 @@ private:
   void widenOp(Operation &op, MutableArrayRef<IRMapping> mappings);
   void widenStore(memref::StoreOp store, MutableArrayRef<IRMapping> mappings);
   void widenInnerLoop(scf::ForOp inner, MutableArrayRef<IRMapping> mappings);
+  void widenBranch(scf::IfOp branch, MutableArrayRef<IRMapping> mappings);
 
   scf::ParallelOp loop;
   int64_t threads;
@@ -70,9 +72,9 @@ private:
 };
 } // namespace
 
-/// Returns true if a loop consists of loads, stores, ops without effects and
-/// inner loops of such ops, and has a constant extent. Collects the accesses,
-/// and the values that depend on the last variable.
+/// Returns true if a loop consists of loads, stores, ops without effects, and
+/// inner loops and branches of such ops, and has a constant extent. Collects
+/// the accesses, and the values that depend on the last variable.
 bool WideLoop::isElementLoop() {
   unsigned dim = loop.getNumLoops() - 1;
   std::optional<int64_t> end = getConstantIntValue(loop.getUpperBound()[dim]);
@@ -91,6 +93,11 @@ bool WideLoop::addBlock(Block &block) {
   for (Operation &op : block.without_terminator()) {
     if (auto inner = dyn_cast<scf::ForOp>(op)) {
       if (!addInnerLoop(inner))
+        return false;
+      continue;
+    }
+    if (auto branch = dyn_cast<scf::IfOp>(op)) {
+      if (!addBranch(branch))
         return false;
       continue;
     }
@@ -117,6 +124,13 @@ bool WideLoop::addInnerLoop(scf::ForOp inner) {
                    inner.getRegionIterArgs().end());
   dependent.insert(inner.result_begin(), inner.result_end());
   return addBlock(*inner.getBody());
+}
+
+/// Adds a branch that all neighbours take or skip together, such as the store
+/// of a row that the last vCTA may not have.
+bool WideLoop::addBranch(scf::IfOp branch) {
+  return !isDependent(branch.getCondition()) && branch.getNumResults() == 0 &&
+         branch.getElseRegion().empty() && addBlock(*branch.thenBlock());
 }
 
 /// Returns true if `count` neighbours along the variable are contiguous in
@@ -236,11 +250,25 @@ void WideLoop::widenInnerLoop(scf::ForOp inner,
   assign(inner.getResults(), wide.getResults());
 }
 
+void WideLoop::widenBranch(scf::IfOp branch,
+                           MutableArrayRef<IRMapping> mappings) {
+  auto wide =
+      scf::IfOp::create(builder, branch.getLoc(),
+                        mappings.front().lookupOrDefault(branch.getCondition()),
+                        /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(wide.thenBlock());
+  for (Operation &op : branch.thenBlock()->without_terminator())
+    widenOp(op, mappings);
+}
+
 void WideLoop::widenOp(Operation &op, MutableArrayRef<IRMapping> mappings) {
   if (auto store = dyn_cast<memref::StoreOp>(op))
     return widenStore(store, mappings);
   if (auto inner = dyn_cast<scf::ForOp>(op))
     return widenInnerLoop(inner, mappings);
+  if (auto branch = dyn_cast<scf::IfOp>(op))
+    return widenBranch(branch, mappings);
   IRMapping &first = mappings.front();
   auto map = [&](Value value) { return first.lookupOrDefault(value); };
   int64_t count = mappings.size();
