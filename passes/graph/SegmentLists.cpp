@@ -10,6 +10,7 @@
 
 #include "passes/graph/SegmentLists.h"
 
+#include "dialects/ark/ArkBodyAttrs.h"
 #include "lib/support/GraphUtils.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -262,8 +263,9 @@ public:
   ListSum(Scalars s, Value operand, Value order, Value batch, Value column)
       : s(s), operand(operand), order(order), batch(batch), column(column) {}
 
-  /// Returns the sum of the slices from `begin` to `end - 1` of the order.
-  Value build(Value begin, Value end, Type type);
+  /// Returns the sum of the slices from `begin` to `end - 1` of the order. A
+  /// list has `mean` slices on average.
+  Value build(Value begin, Value end, Type type, double mean);
 
 private:
   SmallVector<Value> readSlices(Value begin, Value last, Type type);
@@ -293,12 +295,16 @@ SmallVector<Value> ListSum::readSlices(Value begin, Value last, Type type) {
   return elements;
 }
 
-Value ListSum::build(Value begin, Value end, Type type) {
+Value ListSum::build(Value begin, Value end, Type type, double mean) {
   Value zero =
       arith::ConstantOp::create(s.builder, s.loc, s.builder.getZeroAttr(type));
   Value last = arith::SubIOp::create(s.builder, s.loc, end, s.index(1));
   auto loop = scf::ForOp::create(s.builder, s.loc, begin, end,
                                  s.index(kSlicesAtOnce), zero);
+  // Short lists take one iteration if they are not empty, and on average half
+  // of the last iteration of a long list is used.
+  double trips = std::min(mean, mean / kSlicesAtOnce + 0.5);
+  loop->setAttr(kMeanTripsAttr, s.builder.getF64FloatAttr(trips));
   OpBuilder::InsertionGuard guard(s.builder);
   s.builder.setInsertionPointToStart(loop.getBody());
   Value position = loop.getInductionVar(), total = loop.getRegionIterArg(0);
@@ -319,6 +325,7 @@ Value mlir::ark::buildListedSums(OpBuilder &builder, Location loc,
                                  Value operand, const SegmentLists &lists,
                                  Value first, Value out) {
   int64_t slices = getTensorType(lists.order).getDimSize(0);
+  int64_t segments = getTensorType(lists.starts).getDimSize(0) - 1;
   AffineMap map = builder.getMultiDimIdentityMap(3);
   SmallVector<utils::IteratorType> loops(3, utils::IteratorType::parallel);
   auto sums = linalg::GenericOp::create(
@@ -331,7 +338,8 @@ Value mlir::ark::buildListedSums(OpBuilder &builder, Location loc,
         Value end = s.clamp(s.readIndex(lists.starts, next), slices + 1);
         ListSum sum(s, operand, lists.order, s.loopIndex(0), s.loopIndex(2));
         linalg::YieldOp::create(b, l,
-                                sum.build(begin, end, elements[0].getType()));
+                                sum.build(begin, end, elements[0].getType(),
+                                          double(slices) / double(segments)));
       });
   return sums.getResult(0);
 }
