@@ -9,9 +9,7 @@ from typing import Any
 NOT_MEASURED = "not measured"
 
 
-def bundle_parser(
-    description: str | None, *, predicts: bool = False
-) -> argparse.ArgumentParser:
+def bundle_parser(description: str | None, *, predicts: bool = False) -> argparse.ArgumentParser:
     """Returns a parser with ``--compile`` or ``--bundles``, ``--target`` and ``--output``.
 
     With `predicts`, ``--predict`` is a third alternative.
@@ -28,7 +26,9 @@ def bundle_parser(
     )
     if predicts:
         action.add_argument(
-            "--predict", action="store_true", help="compile schedules and simulate them, without GPUs"
+            "--predict",
+            action="store_true",
+            help="compile schedules and simulate them, without GPUs",
         )
     parser.add_argument("--target", default="cuda:sm_90a", help="target of --compile")
     parser.add_argument("--output", type=Path, help="write the table to a Markdown file")

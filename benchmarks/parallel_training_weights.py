@@ -59,13 +59,9 @@ def whole_weight(name: str, shape: Shape) -> np.ndarray[Any, Any]:
     return np.float32(0.07) * (rng.random(shape, np.float32) - np.float32(0.5))
 
 
-def rank_part(
-    array: np.ndarray[Any, Any], shape: Shape, rank: int
-) -> np.ndarray[Any, Any]:
+def rank_part(array: np.ndarray[Any, Any], shape: Shape, rank: int) -> np.ndarray[Any, Any]:
     """Returns the part of a whole weight that a rank has, of shape `shape`."""
     for axis, (whole, own) in enumerate(zip(array.shape, shape, strict=True)):
         if whole != own:
-            return np.ascontiguousarray(
-                array.take(range(rank * own, (rank + 1) * own), axis=axis)
-            )
+            return np.ascontiguousarray(array.take(range(rank * own, (rank + 1) * own), axis=axis))
     return array

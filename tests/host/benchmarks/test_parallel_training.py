@@ -52,7 +52,7 @@ parallel_training.whole_weight = changed
 
 
 def test_predictions_need_no_gpu() -> None:
-    """Ranks exchange less in a pipeline than in the other kinds, and only a pipeline has a bubble."""
+    """Messages take a part of the time, and only a pipeline has a bubble."""
     done = run_benchmark("parallel_training", "--predict", *TINY)
     assert done.returncode == 0, done.stderr
     rows = table_rows(done.stdout)
