@@ -52,7 +52,7 @@ ark.program @few(
 
 // -----
 
-// So many slices that comparing all pairs would take longer.
+// Lists of this many slices would take longer: they compare all pairs of indices.
 // CHECK-LABEL: ark.program @many
 // CHECK-COUNT-1: ark.custom
 // CHECK-NOT: ark.custom
