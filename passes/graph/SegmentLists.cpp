@@ -241,14 +241,23 @@ Value SegmentListBuilder::findStarts(Location loc, Value indices, Value order,
                       });
 }
 
+/// Gives the op that computes `list` the plan of a sum.
+static Value withPlan(Value list, Attribute plan) {
+  if (plan)
+    list.getDefiningOp()->setAttr(ArkDialect::kPlanAttr, plan);
+  return list;
+}
+
 SegmentLists SegmentListBuilder::build(Location loc, Value indices,
-                                       int64_t segments) {
-  Value &order = orders[indices];
-  if (!order)
-    order = invert(loc, countSmaller(loc, indices));
-  Value &start = starts[{indices, segments}];
+                                       int64_t segments, Attribute plan) {
+  Value &order = orders[{indices, plan}];
+  if (!order) {
+    Value ranks = withPlan(countSmaller(loc, indices), plan);
+    order = withPlan(invert(loc, ranks), plan);
+  }
+  Value &start = starts[{order, segments}];
   if (!start)
-    start = findStarts(loc, indices, order, segments);
+    start = withPlan(findStarts(loc, indices, order, segments), plan);
   return {order, start};
 }
 

@@ -15,15 +15,17 @@ struct SegmentLists {
   Value order, starts;
 };
 
-/// Builds lists as custom ops, once for all sums with equal indices.
+/// Builds lists as custom ops, once for all sums with equal indices and plans.
 class SegmentListBuilder {
 public:
   SegmentListBuilder(OpBuilder &builder, int64_t sms)
       : builder(builder), sms(sms) {}
 
   /// Returns the lists of `segments` segments. `indices` has one dimension, and
-  /// at most 2^31 - 1 elements.
-  SegmentLists build(Location loc, Value indices, int64_t segments);
+  /// at most 2^31 - 1 elements. `plan` is the plan of the sum, or null: lists
+  /// of a microbatch belong to this microbatch.
+  SegmentLists build(Location loc, Value indices, int64_t segments,
+                     Attribute plan);
 
 private:
   Value countSmaller(Location loc, Value indices);
@@ -32,7 +34,8 @@ private:
 
   OpBuilder &builder;
   int64_t sms;
-  llvm::DenseMap<Value, Value> orders;
+  llvm::DenseMap<std::pair<Value, Attribute>, Value> orders;
+  /// The starts by order and number of segments.
   llvm::DenseMap<std::pair<Value, int64_t>, Value> starts;
 };
 

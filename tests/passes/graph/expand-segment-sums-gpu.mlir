@@ -38,6 +38,21 @@ ark.program @listed(
 
 // -----
 
+// Lists have the plans of their sums, and sums of two microbatches have separate lists.
+// CHECK-LABEL: ark.program @planned
+// CHECK-COUNT-4: attributes {ark.plan = {microbatch = 0 : i64, stage = 0 : i64}}
+// CHECK-COUNT-4: attributes {ark.plan = {microbatch = 1 : i64, stage = 0 : i64}}
+ark.program @planned(
+    %x: tensor<40x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %i: tensor<40xi32> {ark.kind = #ark.kind<input>, ark.name = "i"})
+    -> (tensor<100x8xf32> {ark.name = "y0"}, tensor<100x8xf32> {ark.name = "y1"}) {
+  %0 = ark.segment_sum %x, %i axis = 0 segments = 100 {ark.plan = {microbatch = 0 : i64, stage = 0 : i64}} : (tensor<40x8xf32>, tensor<40xi32>) -> tensor<100x8xf32>
+  %1 = ark.segment_sum %x, %i axis = 0 segments = 100 {ark.plan = {microbatch = 1 : i64, stage = 0 : i64}} : (tensor<40x8xf32>, tensor<40xi32>) -> tensor<100x8xf32>
+  ark.return %0, %1 : tensor<100x8xf32>, tensor<100x8xf32>
+}
+
+// -----
+
 // Few slices: each vCTA looks for its own among all indices.
 // CHECK-LABEL: ark.program @few
 // CHECK-COUNT-1: ark.custom
