@@ -9,8 +9,11 @@ from typing import Any
 NOT_MEASURED = "not measured"
 
 
-def bundle_parser(description: str | None) -> argparse.ArgumentParser:
-    """Returns a parser with ``--compile`` or ``--bundles``, ``--target`` and ``--output``."""
+def bundle_parser(description: str | None, *, predicts: bool = False) -> argparse.ArgumentParser:
+    """Returns a parser with ``--compile`` or ``--bundles``, ``--target`` and ``--output``.
+
+    With `predicts`, ``--predict`` is a third alternative.
+    """
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -21,6 +24,12 @@ def bundle_parser(description: str | None) -> argparse.ArgumentParser:
     action.add_argument(
         "--bundles", type=Path, metavar="FOLDER", help="measure the bundles in FOLDER"
     )
+    if predicts:
+        action.add_argument(
+            "--predict",
+            action="store_true",
+            help="compile schedules and simulate them, without GPUs",
+        )
     parser.add_argument("--target", default="cuda:sm_90a", help="target of --compile")
     parser.add_argument("--output", type=Path, help="write the table to a Markdown file")
     return parser

@@ -14,7 +14,10 @@ __all__ = ["Sizes", "first_weights", "torch_logits"]
 
 @dataclass(frozen=True)
 class Sizes:
-    """The sizes of a GPT and of a batch; `dtype` is that of products and activations."""
+    """The sizes of a GPT and of a batch; `dtype` is that of products and activations.
+
+    If `causal` is false, a token attends to all tokens of its sequence, as in BERT.
+    """
 
     vocabulary: int
     width: int
@@ -23,6 +26,7 @@ class Sizes:
     length: int
     batch: int
     dtype: str = "fp32"
+    causal: bool = True
 
     @property
     def tokens(self) -> int:
@@ -42,7 +46,9 @@ class Sizes:
     @property
     def flops(self) -> float:
         """Returns the floating-point operations of all products of a step, forward and backward."""
-        attention = 2.0 * self.layers * self.tokens * self.length * self.width  # causal
+        attention = 2.0 * self.layers * self.tokens * self.length * self.width
+        if not self.causal:
+            attention *= 2
         return 3 * (2.0 * self.tokens * self.layer_weights + attention)
 
 

@@ -6,6 +6,7 @@
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/Interfaces/CallInterfaces.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 
 using namespace mlir;
 using namespace mlir::ark;
@@ -35,6 +36,12 @@ static bool isNumberOfVctas(Operation *op, Attribute value) {
          number.getType().isInteger(64) && number.getInt() > 0;
 }
 
+static bool isMeanOfTrips(Operation *op, Attribute value) {
+  auto mean = dyn_cast<FloatAttr>(value);
+  return isa<LoopLikeOpInterface>(op) && mean && mean.getType().isF64() &&
+         mean.getValue().isFinite() && !mean.getValue().isNegative();
+}
+
 static bool isHint(StringRef name) {
   return name == kHighRegisterPressureAttr ||
          name == kFullRegisterPressureAttr || name == kReadOnceAttr;
@@ -43,7 +50,8 @@ static bool isHint(StringRef name) {
 bool mlir::ark::isBodyAttr(StringRef name) {
   return name == kOutlinedBodyAttr || name == kWorkItemVctasAttr ||
          name == kCtaCollectiveAttr || name == kTensorMapsAttr ||
-         name == kLineTableAttr || name == kNetworkCopyAttr || isHint(name);
+         name == kLineTableAttr || name == kNetworkCopyAttr ||
+         name == kMeanTripsAttr || isHint(name);
 }
 
 LogicalResult mlir::ark::verifyBodyAttr(Operation *op,
@@ -65,6 +73,12 @@ LogicalResult mlir::ark::verifyBodyAttr(Operation *op,
       return success();
     return op->emitOpError("attribute '")
            << name << "' must be a positive i64, on a function";
+  }
+  if (name == kMeanTripsAttr) {
+    if (isMeanOfTrips(op, attribute.getValue()))
+      return success();
+    return op->emitOpError("attribute '")
+           << name << "' must be a finite f64 from 0 on, on a loop";
   }
   if (name == kLineTableAttr) {
     if (isa<ArrayAttr>(attribute.getValue()))

@@ -47,6 +47,10 @@ inline constexpr llvm::StringLiteral kFullRegisterPressureAttr =
 /// On a view: threads load each element once.
 inline constexpr llvm::StringLiteral kReadOnceAttr = "ark.read_once";
 
+/// On an `scf.for` with a number of iterations that depends on data: the mean
+/// number that predictions of times expect, an f64.
+inline constexpr llvm::StringLiteral kMeanTripsAttr = "ark.mean_trips";
+
 /// Returns true for the name of one of these attributes.
 bool isBodyAttr(StringRef name);
 

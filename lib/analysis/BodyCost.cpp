@@ -5,6 +5,7 @@
 #include "lib/support/BufferView.h"
 #include "lib/support/Streaming.h"
 
+#include "dialects/ark/ArkBodyAttrs.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -12,6 +13,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "llvm/Support/MathExtras.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace mlir::ark;
@@ -86,9 +88,11 @@ static int64_t multiply(ArrayRef<int64_t> extents, ArrayRef<unsigned> loops) {
 }
 
 /// Returns the number of executions of an op: the product of the trip counts of
-/// the loops around it. A loop of unknown trip count counts once.
+/// the loops around it. A loop of unknown trip count counts once, or as often
+/// as its attribute states.
 static int64_t countExecutions(TaskOp task, Operation *op) {
   int64_t count = 1;
+  double share = 1;
   for (Region *region = op->getParentRegion();
        region && region->getParentOp() != task;
        region = region->getParentRegion()) {
@@ -98,6 +102,8 @@ static int64_t countExecutions(TaskOp task, Operation *op) {
       std::optional<APInt> constant = loop.getStaticTripCount();
       if (constant)
         trips = constant->getSExtValue();
+      else if (auto mean = loop->getAttrOfType<FloatAttr>(kMeanTripsAttr))
+        share *= mean.getValueAsDouble();
     } else if (auto structured = dyn_cast<linalg::LinalgOp>(parent)) {
       trips = multiply(getLoopExtents(task, structured));
     } else if (auto bodyOp = dyn_cast<BodyOpInterface>(parent)) {
@@ -107,7 +113,10 @@ static int64_t countExecutions(TaskOp task, Operation *op) {
     count =
         llvm::SaturatingMultiply<uint64_t>(count, std::max<int64_t>(trips, 1));
   }
-  return count;
+  constexpr double kMost = int64_t(1) << 60;
+  return share == 1 ? count
+                    : static_cast<int64_t>(
+                          std::ceil(std::min(kMost, share * double(count))));
 }
 
 //===----------------------------------------------------------------------===//
@@ -314,6 +323,19 @@ static bool isStreamed(TaskOp task, Operation *op) {
   return multiply(extents, dims->m) <= kStreamingRows;
 }
 
+/// Returns the iterations of a loop that follow one another. Threads divide the
+/// elements of a structured op, and each thread executes the loops inside.
+static int64_t countIterations(TaskOp task, TargetAttr target,
+                               scf::ForOp loop) {
+  int64_t all = countExecutions(task, loop.getBody()->getTerminator());
+  if (!loop->getParentOfType<linalg::LinalgOp>())
+    return all;
+  int64_t threads = target.getWarps() * target.getWarpSize();
+  std::optional<APInt> own = loop.getStaticTripCount();
+  return std::max<int64_t>(llvm::divideCeil(all, threads),
+                           own ? own->getSExtValue() : 1);
+}
+
 std::optional<ThreadTimes>
 mlir::ark::predictThreads(TaskOp task, TargetAttr target, int64_t ranks) {
   if (!target.isGpu() || llvm::hasSingleElement(task.getBody().front()))
@@ -332,8 +354,7 @@ mlir::ark::predictThreads(TaskOp task, TargetAttr target, int64_t ranks) {
     else if (auto structured = dyn_cast<linalg::LinalgOp>(op))
       passes += structured.getNumReductionLoops() > 0;
     else if (auto loop = dyn_cast<scf::ForOp>(op))
-      times.latency +=
-          kIterationNs * countExecutions(task, loop.getBody()->getTerminator());
+      times.latency += kIterationNs * countIterations(task, target, loop);
     if (isAttention(op))
       times.products += flops / (perSm * getShareOfAttention(task, op));
     else if (!isMatrixProduct(op->getParentOp()))

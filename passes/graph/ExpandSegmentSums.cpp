@@ -1,13 +1,15 @@
 //===- ExpandSegmentSums.cpp - Turn segment sums into custom ops ----------===//
 //
-// A vCTA owns a block of segments. The vCTA reads all indices, and adds the
-// slices that belong to its segments one after the other.
+// A vCTA owns a block of segments. On GPUs it adds the slices that lists name;
+// threads read several slices at once. Otherwise the vCTA reads all indices,
+// and adds the slices that belong to its segments one after the other.
 //
 //===----------------------------------------------------------------------===//
 
 #include "lib/analysis/CostModel.h"
 #include "lib/support/GraphUtils.h"
 #include "passes/graph/Passes.h"
+#include "passes/graph/SegmentLists.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -31,6 +33,10 @@ static constexpr int64_t kVCTAsPerSM = 2;
 static constexpr int64_t kMinColumns = 32;
 /// Indices that a vCTA reads at once.
 static constexpr int64_t kIndicesAtOnce = 32;
+/// Largest number of slices that are listed. The lists compare all pairs of
+/// indices, which is estimated to take 1.2 ms for this number on 132 SMs; the
+/// search among all indices is estimated to take 2.2 ms.
+static constexpr int64_t kMaxListedSlices = 1 << 16;
 
 //===----------------------------------------------------------------------===//
 // Shapes
@@ -241,17 +247,14 @@ Value BodyBuilder::addSlices(Value sums, int64_t slices) {
   return sums;
 }
 
-/// Builds the sums of all segments from `block` times `segments` on.
-static Value buildSums(OpBuilder &builder, Location loc, Value block,
-                       int64_t segments, int64_t slices, Value operand,
-                       Value indices, Value out) {
+/// Builds the sums of all segments from `first` on.
+static Value buildSums(OpBuilder &builder, Location loc, Value first,
+                       int64_t slices, Value operand, Value indices,
+                       Value out) {
   Type element = getTensorType(out).getElementType();
   Value none =
       arith::ConstantOp::create(builder, loc, builder.getZeroAttr(element));
   Value zeros = linalg::FillOp::create(builder, loc, none, out).getResult(0);
-  Value first = arith::MulIOp::create(
-      builder, loc, block,
-      arith::ConstantIndexOp::create(builder, loc, segments));
   Value count = tensor::DimOp::create(builder, loc, out, 1);
   return BodyBuilder(builder, loc, operand, indices, first, count)
       .addSlices(zeros, slices);
@@ -289,16 +292,55 @@ static Value castBits(OpBuilder &builder, Value value, Type element) {
                            element);
 }
 
-static CustomOp buildCustom(RewriterBase &rewriter, SegmentSumOp op,
-                            const SegmentSumShape &shape,
-                            const ResultTile &tile) {
-  Location loc = op.getLoc();
-  MLIRContext *context = op.getContext();
+namespace {
+/// Replaces one sum by a custom op.
+class SumExpander {
+public:
+  SumExpander(RewriterBase &rewriter, SegmentSumOp op, int64_t sms)
+      : rewriter(rewriter), loc(op.getLoc()), op(op), shape(getShape(op)),
+        tile(chooseTile(shape, sms)) {}
+
+  /// Returns a sum of the slices that each vCTA finds among all indices.
+  CustomOp buildSearched();
+  /// Returns a sum of listed slices.
+  CustomOp buildListed(const SegmentLists &lists);
+
+private:
+  CustomOp build(ValueRange tables,
+                 function_ref<Value(Block &body, Value first)> buildBody);
+  RegionAttr getRegion(ArrayRef<AffineExpr> offsets, ArrayRef<int64_t> sizes);
+  Value getOperand();
+
+  RewriterBase &rewriter;
+  Location loc;
+  SegmentSumOp op;
+  SegmentSumShape shape;
+  ResultTile tile;
+};
+} // namespace
+
+RegionAttr SumExpander::getRegion(ArrayRef<AffineExpr> offsets,
+                                  ArrayRef<int64_t> sizes) {
+  MLIRContext *context = rewriter.getContext();
+  return RegionAttr::get(context, AffineMap::get(3, 0, offsets, context),
+                         sizes);
+}
+
+/// Returns the operand as `batches x slices x columns`.
+Value SumExpander::getOperand() {
   Value operand =
       ReshapeOp::create(rewriter, loc, op.getOperand(),
                         {shape.batches, shape.slices, shape.columns});
-  operand = castBits(rewriter, operand,
-                     getBodyType(getTensorType(operand).getElementType()));
+  return castBits(rewriter, operand,
+                  getBodyType(getTensorType(operand).getElementType()));
+}
+
+/// Builds a custom op. Each vCTA reads all elements of `tables`, which have one
+/// dimension. The arguments of `buildBody` are the body and the first segment.
+CustomOp
+SumExpander::build(ValueRange tables,
+                   function_ref<Value(Block &body, Value first)> buildBody) {
+  Value operand = getOperand();
   auto result = RankedTensorType::get(
       {shape.batches, shape.segments, shape.columns},
       getBodyType(getTensorType(op.getResult()).getElementType()));
@@ -306,37 +348,58 @@ static CustomOp buildCustom(RewriterBase &rewriter, SegmentSumOp op,
   AffineExpr batch = rewriter.getAffineDimExpr(0) * tile.batches;
   AffineExpr segment = rewriter.getAffineDimExpr(1) * tile.segments;
   AffineExpr column = rewriter.getAffineDimExpr(2) * tile.columns;
-  auto region = [&](ArrayRef<AffineExpr> offsets, ArrayRef<int64_t> sizes) {
-    return RegionAttr::get(context, AffineMap::get(3, 0, offsets, context),
-                           sizes);
-  };
-  RegionAttr slices =
-      region({batch, zero, column}, {tile.batches, shape.slices, tile.columns});
-  RegionAttr indices = region({zero}, {shape.slices});
-  RegionAttr sums = region({batch, segment, column},
-                           {tile.batches, tile.segments, tile.columns});
+  RegionAttr slices = getRegion({batch, zero, column},
+                                {tile.batches, shape.slices, tile.columns});
+  RegionAttr sums = getRegion({batch, segment, column},
+                              {tile.batches, tile.segments, tile.columns});
+  SmallVector<Value> inputs = {operand};
+  SmallVector<Attribute> regions = {slices};
+  Type index = rewriter.getIndexType();
+  SmallVector<Type> types = {
+      index, index, index,
+      getTileType(getTensorType(operand), slices.getSizes())};
+  for (Value table : tables) {
+    inputs.push_back(table);
+    types.push_back(table.getType());
+    regions.push_back(getRegion({zero}, getTensorType(table).getShape()));
+  }
+  types.push_back(getTileType(result, sums.getSizes()));
   SmallVector<int64_t> grid;
   for (auto [extent, size] : llvm::zip(result.getShape(), sums.getSizes()))
     grid.push_back(llvm::divideCeil(extent, size));
-  auto custom = CustomOp::create(
-      rewriter, loc, result, grid, ValueRange{operand, op.getIndices()},
-      rewriter.getArrayAttr({slices, indices}), sums);
-  Type index = rewriter.getIndexType();
-  SmallVector<Type> types = {
-      index,
-      index,
-      index,
-      getTileType(getTensorType(operand), slices.getSizes()),
-      getTensorType(op.getIndices()),
-      getTileType(result, sums.getSizes())};
+  auto custom = CustomOp::create(rewriter, loc, result, grid, inputs,
+                                 rewriter.getArrayAttr(regions), sums);
   OpBuilder::InsertionGuard guard(rewriter);
   Block *body = rewriter.createBlock(&custom.getBody(), {}, types,
                                      SmallVector<Location>(types.size(), loc));
-  Value total = buildSums(rewriter, loc, body->getArgument(1), tile.segments,
-                          shape.slices, body->getArgument(3),
-                          body->getArgument(4), body->getArgument(5));
+  Value first = arith::MulIOp::create(
+      rewriter, loc, body->getArgument(1),
+      arith::ConstantIndexOp::create(rewriter, loc, tile.segments));
+  Value total = buildBody(*body, first);
   YieldOp::create(rewriter, loc, total);
   return custom;
+}
+
+CustomOp SumExpander::buildSearched() {
+  return build(op.getIndices(), [&](Block &body, Value first) {
+    return buildSums(rewriter, loc, first, shape.slices, body.getArgument(3),
+                     body.getArgument(4), body.getArgument(5));
+  });
+}
+
+CustomOp SumExpander::buildListed(const SegmentLists &lists) {
+  return build({lists.order, lists.starts}, [&](Block &body, Value first) {
+    SegmentLists tiles = {body.getArgument(4), body.getArgument(5)};
+    return buildListedSums(rewriter, loc, body.getArgument(3), tiles, first,
+                           body.getArgument(6));
+  });
+}
+
+/// Returns true if lists pay: on GPUs, where many threads share a vCTA and the
+/// latency of memory is long, unless there are few or very many slices.
+static bool areListed(TargetAttr target, int64_t slices) {
+  return target && target.isGpu() && slices > kIndicesAtOnce &&
+         slices <= kMaxListedSlices;
 }
 
 namespace {
@@ -346,6 +409,7 @@ struct ExpandSegmentSumsPass
     IRRewriter rewriter(&getContext());
     TargetAttr target = findTarget(getOperation());
     int64_t sms = target ? target.getSms() : 1;
+    SegmentListBuilder lists(rewriter, sms);
     for (auto op : llvm::make_early_inc_range(
              getOperation().getBody().getOps<SegmentSumOp>())) {
       // A result without elements remains, and becomes a group without vCTAs.
@@ -353,10 +417,16 @@ struct ExpandSegmentSumsPass
       RankedTensorType type = getTensorType(op.getResult());
       if (type.getNumElements() == 0 || op.getValueIfEmpty())
         continue;
-      SegmentSumShape shape = getShape(op);
       rewriter.setInsertionPoint(op);
-      CustomOp custom =
-          buildCustom(rewriter, op, shape, chooseTile(shape, sms));
+      SumExpander expander(rewriter, op, sms);
+      Value indices = op.getIndices();
+      CustomOp custom;
+      if (areListed(target, getTensorType(indices).getDimSize(0)))
+        custom = expander.buildListed(lists.build(
+            op.getLoc(), indices, static_cast<int64_t>(op.getSegments()),
+            op->getAttr(ArkDialect::kPlanAttr)));
+      else
+        custom = expander.buildSearched();
       custom->setDiscardableAttrs(op->getDiscardableAttrDictionary());
       Value result = ReshapeOp::create(rewriter, op.getLoc(),
                                        custom.getResult(), type.getShape());

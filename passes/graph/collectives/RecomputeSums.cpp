@@ -66,6 +66,9 @@ bool SumRecomputer::recompute(OpOperand &operand) {
   if (sum.hasOneUse() || countRows(sum) > target.getWarps() ||
       !collect(sum, ops))
     return false;
+  // A tensor of another rank that the norm reads itself has nothing to compute.
+  if (ops.empty())
+    return false;
   kept.insert(sum.getDefiningOp());
   OpBuilder builder(sum.getContext());
   builder.setInsertionPointAfter(sum.getDefiningOp());

@@ -222,6 +222,10 @@ def WidenElementsPass : Pass<"ark-widen-elements", "::mlir::ModuleOp"> {
     of the busiest thread. With few elements, every thread keeps one. A store to global memory has
     at most 16 bytes: several instructions would each store a half of every sector of 32 bytes.
 
+    An `scf.for` inside, with the same number of iterations for all neighbours and without stores,
+    carries the values of all neighbours. An `scf.if` whose condition is the same for all neighbours
+    stays one branch.
+
     ```mlir
     scf.parallel (%m, %n) = (%c0, %c0) to (%c64, %c128) step (%c1, %c1) {
       %0 = memref.load %x[%m, %n] : memref<64x128xf16>

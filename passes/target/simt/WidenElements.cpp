@@ -47,6 +47,9 @@ public:
 
 private:
   bool isElementLoop();
+  bool addBlock(Block &block);
+  bool addInnerLoop(scf::ForOp inner);
+  bool addBranch(scf::IfOp branch);
   bool isDependent(Value value) const { return dependent.contains(value); }
   bool isContiguous(Value buffer, ValueRange indices, int64_t count) const;
   bool isCoalesced(int64_t count);
@@ -55,6 +58,9 @@ private:
   int64_t choose();
   void widen(int64_t count);
   void widenOp(Operation &op, MutableArrayRef<IRMapping> mappings);
+  void widenStore(memref::StoreOp store, MutableArrayRef<IRMapping> mappings);
+  void widenInnerLoop(scf::ForOp inner, MutableArrayRef<IRMapping> mappings);
+  void widenBranch(scf::IfOp branch, MutableArrayRef<IRMapping> mappings);
 
   scf::ParallelOp loop;
   int64_t threads;
@@ -62,12 +68,14 @@ private:
   Value variable;
   int64_t extent = 0;
   llvm::DenseSet<Value> dependent;
+  /// The loads and stores, also those of inner loops.
+  SmallVector<Operation *> accesses;
 };
 } // namespace
 
-/// Returns true if a loop consists of loads, stores and ops without effects,
-/// and has a constant extent. Collects the values that depend on the last
-/// variable.
+/// Returns true if a loop consists of loads, stores, ops without effects, and
+/// inner loops and branches of such ops, and has a constant extent. Collects
+/// the accesses, and the values that depend on the last variable.
 bool WideLoop::isElementLoop() {
   unsigned dim = loop.getNumLoops() - 1;
   std::optional<int64_t> end = getConstantIntValue(loop.getUpperBound()[dim]);
@@ -76,17 +84,54 @@ bool WideLoop::isElementLoop() {
     return false;
   extent = *end;
   dependent.insert(variable);
-  bool anyStore = false;
-  for (Operation &op : loop.getBody()->without_terminator()) {
+  return addBlock(*loop.getBody()) &&
+         llvm::any_of(accesses, llvm::IsaPred<memref::StoreOp>);
+}
+
+/// Adds the accesses and dependent values of a block. Returns false if it has
+/// other effects.
+bool WideLoop::addBlock(Block &block) {
+  for (Operation &op : block.without_terminator()) {
+    if (auto inner = dyn_cast<scf::ForOp>(op)) {
+      if (!addInnerLoop(inner))
+        return false;
+      continue;
+    }
+    if (auto branch = dyn_cast<scf::IfOp>(op)) {
+      if (!addBranch(branch))
+        return false;
+      continue;
+    }
     bool isMemory = isa<memref::LoadOp, memref::StoreOp>(op);
     if (op.getNumRegions() != 0 || (!isMemory && !isMemoryEffectFree(&op)))
       return false;
-    anyStore |= isa<memref::StoreOp>(op);
+    if (isMemory)
+      accesses.push_back(&op);
     if (llvm::any_of(op.getOperands(),
                      [&](Value operand) { return isDependent(operand); }))
       dependent.insert(op.result_begin(), op.result_end());
   }
-  return anyStore;
+  return true;
+}
+
+/// Adds a loop that has equally many iterations for all neighbours, and stores
+/// nothing.
+bool WideLoop::addInnerLoop(scf::ForOp inner) {
+  if (isDependent(inner.getLowerBound()) ||
+      isDependent(inner.getUpperBound()) || isDependent(inner.getStep()) ||
+      !inner.getBody()->getOps<memref::StoreOp>().empty())
+    return false;
+  dependent.insert(inner.getRegionIterArgs().begin(),
+                   inner.getRegionIterArgs().end());
+  dependent.insert(inner.result_begin(), inner.result_end());
+  return addBlock(*inner.getBody());
+}
+
+/// Adds a branch that all neighbours take or skip together, such as the store
+/// of a row that the last vCTA may not have.
+bool WideLoop::addBranch(scf::IfOp branch) {
+  return !isDependent(branch.getCondition()) && branch.getNumResults() == 0 &&
+         branch.getElseRegion().empty() && addBlock(*branch.thenBlock());
 }
 
 /// Returns true if `count` neighbours along the variable are contiguous in
@@ -112,10 +157,10 @@ bool WideLoop::isContiguous(Value buffer, ValueRange indices,
 /// Returns true if neighbouring threads access neighbouring bytes, although one
 /// instruction accesses at most 16 bytes.
 bool WideLoop::isCoalesced(int64_t count) {
-  return llvm::all_of(*loop.getBody(), [&](Operation &op) {
+  return llvm::all_of(accesses, [&](Operation *op) {
     auto load = dyn_cast<memref::LoadOp>(op);
     auto store = dyn_cast<memref::StoreOp>(op);
-    if (!store && (!load || !isDependent(load)))
+    if (load && !isDependent(load))
       return true;
     MemRefType type = load ? load.getMemRefType() : store.getMemRefType();
     return count * getElementBytes(type.getElementType()) <= kLoadBytes;
@@ -137,14 +182,13 @@ bool WideLoop::storesWholeSectors(int64_t count) {
 bool WideLoop::fits(int64_t count) {
   if (extent % count != 0)
     return false;
-  return llvm::all_of(loop.getBody()->without_terminator(), [&](Operation &op) {
+  return llvm::all_of(accesses, [&](Operation *op) {
     if (auto load = dyn_cast<memref::LoadOp>(op))
       return !isDependent(load) ||
              isContiguous(load.getMemRef(), load.getIndices(), count);
-    auto store = dyn_cast<memref::StoreOp>(op);
-    return !store ||
-           (!arePackets(store.getMemRef()) &&
-            isContiguous(store.getMemRef(), store.getIndices(), count));
+    auto store = cast<memref::StoreOp>(op);
+    return !arePackets(store.getMemRef()) &&
+           isContiguous(store.getMemRef(), store.getIndices(), count);
   });
 }
 
@@ -166,24 +210,81 @@ int64_t WideLoop::choose() {
   return best;
 }
 
-void WideLoop::widenOp(Operation &op, MutableArrayRef<IRMapping> mappings) {
+void WideLoop::widenStore(memref::StoreOp store,
+                          MutableArrayRef<IRMapping> mappings) {
   IRMapping &first = mappings.front();
   auto map = [&](Value value) { return first.lookupOrDefault(value); };
   int64_t count = mappings.size();
-  if (auto store = dyn_cast<memref::StoreOp>(op)) {
-    SmallVector<Value> elements;
-    for (IRMapping &mapping : mappings)
-      elements.push_back(mapping.lookupOrDefault(store.getValueToStore()));
-    Type element = store.getMemRefType().getElementType();
-    Value vector = vector::FromElementsOp::create(
-        builder, op.getLoc(), VectorType::get({count}, element), elements);
-    SmallVector<Value> indices = llvm::map_to_vector(store.getIndices(), map);
-    int64_t bytes = std::min(kLoadBytes, count * getElementBytes(element));
-    vector::StoreOp::create(builder, op.getLoc(), vector,
-                            map(store.getMemRef()), indices,
-                            /*nontemporal=*/false, llvm::MaybeAlign(bytes));
-    return;
-  }
+  SmallVector<Value> elements;
+  for (IRMapping &mapping : mappings)
+    elements.push_back(mapping.lookupOrDefault(store.getValueToStore()));
+  Type element = store.getMemRefType().getElementType();
+  Value vector = vector::FromElementsOp::create(
+      builder, store.getLoc(), VectorType::get({count}, element), elements);
+  SmallVector<Value> indices = llvm::map_to_vector(store.getIndices(), map);
+  int64_t bytes = std::min(kLoadBytes, count * getElementBytes(element));
+  vector::StoreOp::create(builder, store.getLoc(), vector,
+                          map(store.getMemRef()), indices,
+                          /*nontemporal=*/false, llvm::MaybeAlign(bytes));
+}
+
+/// Creates one loop that carries the values of all neighbours.
+void WideLoop::widenInnerLoop(scf::ForOp inner,
+                              MutableArrayRef<IRMapping> mappings) {
+  IRMapping &first = mappings.front();
+  auto collect = [&](ValueRange values) {
+    SmallVector<Value> all;
+    for (Value value : values)
+      for (IRMapping &mapping : mappings)
+        all.push_back(mapping.lookupOrDefault(value));
+    return all;
+  };
+  auto assign = [&](ValueRange values, ValueRange all) {
+    for (auto [i, value] : llvm::enumerate(values))
+      for (auto [k, mapping] : llvm::enumerate(mappings))
+        mapping.map(value, all[i * mappings.size() + k]);
+  };
+  auto wide = scf::ForOp::create(
+      builder, inner.getLoc(), first.lookupOrDefault(inner.getLowerBound()),
+      first.lookupOrDefault(inner.getUpperBound()),
+      first.lookupOrDefault(inner.getStep()), collect(inner.getInitArgs()));
+  for (IRMapping &mapping : mappings)
+    mapping.map(inner.getInductionVar(), wide.getInductionVar());
+  assign(inner.getRegionIterArgs(), wide.getRegionIterArgs());
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(wide.getBody());
+  for (Operation &op : inner.getBody()->without_terminator())
+    widenOp(op, mappings);
+  Operation *yield = inner.getBody()->getTerminator();
+  SmallVector<Value> yielded = collect(yield->getOperands());
+  // The builder of a loop without results has already added a terminator.
+  if (!yielded.empty())
+    scf::YieldOp::create(builder, yield->getLoc(), yielded);
+  assign(inner.getResults(), wide.getResults());
+}
+
+void WideLoop::widenBranch(scf::IfOp branch,
+                           MutableArrayRef<IRMapping> mappings) {
+  auto wide =
+      scf::IfOp::create(builder, branch.getLoc(),
+                        mappings.front().lookupOrDefault(branch.getCondition()),
+                        /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(wide.thenBlock());
+  for (Operation &op : branch.thenBlock()->without_terminator())
+    widenOp(op, mappings);
+}
+
+void WideLoop::widenOp(Operation &op, MutableArrayRef<IRMapping> mappings) {
+  if (auto store = dyn_cast<memref::StoreOp>(op))
+    return widenStore(store, mappings);
+  if (auto inner = dyn_cast<scf::ForOp>(op))
+    return widenInnerLoop(inner, mappings);
+  if (auto branch = dyn_cast<scf::IfOp>(op))
+    return widenBranch(branch, mappings);
+  IRMapping &first = mappings.front();
+  auto map = [&](Value value) { return first.lookupOrDefault(value); };
+  int64_t count = mappings.size();
   bool isShared = llvm::none_of(
       op.getOperands(), [&](Value operand) { return isDependent(operand); });
   if (isShared) {

@@ -73,6 +73,7 @@ private:
   const TaskLoad &getLoad(TaskOp task);
   bool isPairwiseWorthwhile(const TaskLoad &first, const TaskLoad &second,
                             int64_t count);
+  bool shouldStaySeparate(TaskOp first, TaskOp second);
   bool isWorth(TaskOp first, TaskOp second, MergeKind kind);
   bool fitTogether(const TaskLoad &first, const TaskLoad &second);
   bool fuse(TaskOp first, TaskOp &second, MergeKind kind,
@@ -104,15 +105,41 @@ double TaskFuser::getVCTANs(TaskOp task, int64_t count) {
   return predictVCTANs(target, count, bytes, countBodyFlops(task));
 }
 
+/// Returns the number of tiles of a task, without tensors of one element.
+static int64_t countTiles(TaskOp task) {
+  auto tiles =
+      task.getBody().front().getArguments().drop_front(task.getGrid().size());
+  return llvm::count_if(tiles, [](BlockArgument tile) {
+    return cast<RankedTensorType>(tile.getType()).getRank() > 0;
+  });
+}
+
 /// Returns true if the results of `first` that `second` reads stay in
 /// registers: both tasks are elementwise, `first` has few tiles, and `second`
 /// updates a state, so that ark-join-elementwise joins their ops.
 static bool staysInRegisters(TaskOp first, TaskOp second) {
-  int64_t tiles = 0;
-  for (BlockArgument tile : first.getBody().front().getArguments().drop_front())
-    tiles += cast<RankedTensorType>(tile.getType()).getRank() > 0;
-  return tiles <= kMaxFirstTiles && second.getInPlace() &&
+  return countTiles(first) <= kMaxFirstTiles && second.getInPlace() &&
          isElementwise(first) && isElementwise(second);
+}
+
+/// Returns true if two tasks read the same tensor of several elements.
+static bool shareTensor(TaskOp first, TaskOp second) {
+  return llvm::any_of(first.getInputs(), [&](Value input) {
+    return cast<RankedTensorType>(input.getType()).getNumElements() > 1 &&
+           llvm::is_contained(second.getInputs(), input);
+  });
+}
+
+/// Returns true if two independent elementwise tasks share numbers only, such
+/// as a learning rate, and should stay separate on a GPU. Each of them then
+/// runs as soon as its own operands are ready, and on other SMs. Tasks that
+/// occupy half of the SMs gain nothing from fusion, and the addresses of many
+/// tiles take the registers of a thread.
+bool TaskFuser::shouldStaySeparate(TaskOp first, TaskOp second) {
+  return target.isGpu() && isElementwise(first) && isElementwise(second) &&
+         !shareTensor(first, second) &&
+         (2 * second.getNumVCTAs() > target.getSms() ||
+          countTiles(first) + countTiles(second) > kMaxJoinedTiles);
 }
 
 /// Returns the bytes of results that become temporaries of the vCTA, excluding
@@ -256,25 +283,11 @@ bool TaskFuser::isPairwiseWorthwhile(const TaskLoad &first,
   return 2 * count > target.getSms() || first.isSmall || second.isSmall;
 }
 
-/// Returns true if two tasks read the same tensor of several elements.
-static bool shareTensor(TaskOp first, TaskOp second) {
-  return llvm::any_of(first.getInputs(), [&](Value input) {
-    return cast<RankedTensorType>(input.getType()).getNumElements() > 1 &&
-           llvm::is_contained(second.getInputs(), input);
-  });
-}
-
 bool TaskFuser::isWorth(TaskOp first, TaskOp second, MergeKind kind) {
   int64_t sms = target.getSms(), count = second.getNumVCTAs();
-  if (!readsResultOf(second, first)) {
-    // Elementwise tasks that share numbers only, such as a learning rate, each
-    // run as soon as their own operands are ready. A fused task would wait for
-    // the operands of both tasks.
-    bool shareOnlyNumbers = isElementwise(first) && isElementwise(second) &&
-                            !shareTensor(first, second);
+  if (!readsResultOf(second, first))
     return isPairwiseWorthwhile(getLoad(first), getLoad(second), count) &&
-           !(shareOnlyNumbers && target.isGpu() && 2 * count > sms);
-  }
+           !shouldStaySeparate(first, second);
   // Fusion saves the other rank a hand-off, and changes nothing for other
   // readers of the data.
   if (isPut(second))

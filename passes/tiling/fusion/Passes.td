@@ -28,7 +28,9 @@ def FuseTasksPass : Pass<"ark-fuse-tasks", "::mlir::ark::ProgramOp"> {
     residual sum, which a norm reads at once, and another sum reads later. Repeated work has no other
     reader. It takes no longer than the hand-off that it saves, not counting the first execution on
     every SM (on a GPU, the work of a single vCTA is done once for all vCTAs of a work item). Tasks
-    that could run concurrently stay separate unless they occupy all SMs or are small. Results that
+    that could run concurrently stay separate unless they occupy all SMs or are small. On a GPU,
+    elementwise tasks that share numbers only, such as a learning rate, also stay separate if they
+    occupy half of the SMs, or have more tiles than the registers of a thread have room for. Results that
     stay inside of a vCTA may take an eighth of an SM's memory. Tasks with different plans are not
     fused, nor are tasks whose fusion would change the version of a state that one of them reads. A
     contraction that depends on a contraction begins a new task: otherwise a chain of layers would be

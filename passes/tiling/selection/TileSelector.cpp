@@ -44,6 +44,15 @@ static int64_t getLeastLastExtent(GroupOp group, bool hasSerialDims,
   return getLeastColumns(group, target);
 }
 
+/// Returns true for elementwise ops and updates of states.
+/// ark-join-elementwise joins these ops if their tiles have a static shape, so
+/// that the values of a step of an optimizer stay in registers. Their tiles
+/// hence divide the domain if possible.
+static bool mayBeJoined(GroupOp group) {
+  Operation *anchor = getTileAnchor(group);
+  return !anchor || isa<UpdateOp>(anchor);
+}
+
 Tile TileSelector::selectRows(GroupOp group, ArrayRef<int64_t> domain) const {
   int64_t rank = domain.size();
   SmallVector<int64_t> wholeDims, serialDims;
@@ -74,6 +83,7 @@ Tile TileSelector::selectRows(GroupOp group, ArrayRef<int64_t> domain) const {
   // Selects smaller tiles if SMs would idle, down to the size that justifies a
   // vCTA. The threads of a GPU's CTA wait for a large tile as long as for a
   // small one.
+  bool mayJoin = !isCPU() && mayBeJoined(group);
   int64_t wantedTiles = isCPU() ? getWantedTiles() : target.getSms();
   if (tileBytes > rowBytes)
     wantedTiles = getLeastTiles(target);
@@ -82,7 +92,8 @@ Tile TileSelector::selectRows(GroupOp group, ArrayRef<int64_t> domain) const {
     while (countTiles(domain, tile) < wantedTiles && tile[dim] > least &&
            !llvm::is_contained(wholeDims, dim) && bytes > rowBytes / 16) {
       bytes /= 2;
-      tile[dim] = std::max<int64_t>(divideCeil(tile[dim], 2), least);
+      int64_t half = std::max<int64_t>(divideCeil(tile[dim], 2), least);
+      tile[dim] = mayJoin ? divideEvenly(domain[dim], half, least) : half;
     }
   }
   return tile;

@@ -62,6 +62,23 @@ func.func @pressure(%n: index) {
 
 // -----
 
+func.func @negativeMean(%n: index, %one: index) {
+  // expected-error @below {{attribute 'ark.mean_trips' must be a finite f64 from 0 on, on a loop}}
+  scf.for %i = %one to %n step %one {
+  } {ark.mean_trips = -0.5 : f64}
+  return
+}
+
+// -----
+
+func.func @meanOfNoLoop() {
+  // expected-error @below {{attribute 'ark.mean_trips' must be a finite f64 from 0 on, on a loop}}
+  %0 = arith.constant {ark.mean_trips = 2.0 : f64} 1 : index
+  return
+}
+
+// -----
+
 // expected-error @below {{attribute 'ark.line_table' must be an array}}
 gpu.module @lines attributes {ark.line_table = "mlp.py"} {
 }

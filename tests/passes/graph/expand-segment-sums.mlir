@@ -13,8 +13,8 @@ ark.program @rowsOfATable(
   // CHECK-SAME: ins(%[[SLICES]][#ark.region<(d0, d1, d2) -> (d0, 0, d2 * 64), [1, 8, 64]>] : tensor<1x8x64xbf16>, %[[I]][#ark.region<(d0, d1, d2) -> (0), [8]>] : tensor<8xi32>)
   // CHECK-SAME: out <(d0, d1, d2) -> (d0, d1 * 256, d2 * 64), [1, 256, 64]>
   // CHECK-NEXT: ^bb0(%{{.+}}: index, %[[BLOCK:.+]]: index, %{{.+}}: index, %[[A:.+]]: tensor<1x8x64xbf16>, %[[NAMES:.+]]: tensor<8xi32>, %[[OUT:.+]]: tensor<1x256x64xf32>):
-  // CHECK: %[[ZEROS:.+]] = linalg.fill {{.*}} outs(%[[OUT]]
   // CHECK: %[[FIRST:.+]] = arith.muli %[[BLOCK]], %{{.+}} : index
+  // CHECK: %[[ZEROS:.+]] = linalg.fill {{.*}} outs(%[[OUT]]
   // CHECK: %[[TOTAL:.+]] = scf.for %[[SLICE:.+]] = {{.*}} iter_args(%[[PARTIAL:.+]] = %[[ZEROS]])
   // CHECK: %[[NAME:.+]] = tensor.extract %[[NAMES]][%[[SLICE]]]
   // CHECK: %[[SEGMENT:.+]] = arith.subi %{{.+}}, %[[FIRST]]

@@ -103,3 +103,19 @@ ark.program @pinned(%x: tensor<1x64xbf16> {ark.kind = #ark.kind<input>, ark.name
   %2 = ark.rmsnorm %1 eps = 1.0e-5 : (tensor<1x64xbf16>) -> tensor<1x64xbf16>
   ark.return %1, %2 : tensor<1x64xbf16>, tensor<1x64xbf16>
 }
+
+// -----
+
+// The norm reads the tensor of the other rank itself, as at the start of a stage of a pipeline. There is no sum.
+// CHECK-LABEL: ark.program @received
+// CHECK: %[[GOT:.+]] = ark.channel.get
+// CHECK-NEXT: %[[NORM:.+]] = ark.rmsnorm %[[GOT]]
+// CHECK-NEXT: %[[SUM:.+]] = ark.add %[[GOT]], %[[NORM]]
+// CHECK-NEXT: ark.return %[[SUM]]
+ark.program @received() -> (tensor<1x64xbf16> {ark.name = "y"}) attributes {rank = 1, world_size = 2} {
+  %c = ark.channel.open peer = 0 tag = 0 : !ark.channel
+  %0 = ark.channel.get %c : !ark.channel -> tensor<1x64xbf16>
+  %1 = ark.rmsnorm %0 eps = 1.0e-5 : (tensor<1x64xbf16>) -> tensor<1x64xbf16>
+  %2 = ark.add %0, %1 : (tensor<1x64xbf16>, tensor<1x64xbf16>) -> tensor<1x64xbf16>
+  ark.return %2 : tensor<1x64xbf16>
+}
