@@ -171,12 +171,13 @@ bool WideLoop::isCoalesced(int64_t count) {
 /// thread with more than 16 bytes needs several instructions, each of which
 /// would store a half of every sector.
 bool WideLoop::storesWholeSectors(int64_t count) {
-  return llvm::all_of(
-      loop.getBody()->getOps<memref::StoreOp>(), [&](memref::StoreOp store) {
-        Type element = store.getMemRefType().getElementType();
-        return getRoot(store.getMemRef()).getDefiningOp<memref::AllocaOp>() ||
-               count * getElementBytes(element) <= kLoadBytes;
-      });
+  return llvm::all_of(accesses, [&](Operation *op) {
+    auto store = dyn_cast<memref::StoreOp>(op);
+    if (!store || getRoot(store.getMemRef()).getDefiningOp<memref::AllocaOp>())
+      return true;
+    Type element = store.getMemRefType().getElementType();
+    return count * getElementBytes(element) <= kLoadBytes;
+  });
 }
 
 bool WideLoop::fits(int64_t count) {
