@@ -19,7 +19,7 @@ import numpy as np
 
 from ... import frontend as ark
 from ...dtypes import bool_, fp32, int64
-from ...frontend.ops.scatter import scattered
+from ...frontend.ops.scattering import scattered
 from .indexing import flat_along
 from .table import Deferred, Out, Unavailable, aten
 from .values import Operand, shaped, tensor

@@ -14,7 +14,7 @@ import numpy as np
 
 from ... import frontend as ark
 from ...dtypes import DType, bool_, int32, int64
-from ...frontend.ops.scatter import scattered
+from ...frontend.ops.scattering import scattered
 from .indexing import Indexed, flat_along, take_along
 from .reductions import product
 from .table import Out, aten, unsupported

@@ -1,6 +1,6 @@
-//===- ExpandSegmentSums.cpp - Turn segment sums into custom ops ----------===//
+//===- ExpandSegmentOps.cpp - Turn segment sums and maxima into customs ---===//
 //
-// A vCTA owns a block of segments. The vCTA reads all indices, and adds the
+// A vCTA owns a block of segments. The vCTA reads all indices, and joins the
 // slices that belong to its segments one after the other.
 //
 //===----------------------------------------------------------------------===//
@@ -17,7 +17,7 @@
 #include "llvm/Support/MathExtras.h"
 
 namespace mlir::ark {
-#define GEN_PASS_DEF_EXPANDSEGMENTSUMSPASS
+#define GEN_PASS_DEF_EXPANDSEGMENTOPSPASS
 #include "passes/graph/Passes.h.inc"
 } // namespace mlir::ark
 
@@ -39,7 +39,7 @@ static constexpr int64_t kIndicesAtOnce = 32;
 namespace {
 /// Extents of the operand, `batches x slices x columns`, and of the result,
 /// `batches x segments x columns`.
-struct SegmentSumShape {
+struct SegmentShape {
   int64_t batches, slices, segments, columns;
 };
 
@@ -49,7 +49,7 @@ struct ResultTile {
 };
 } // namespace
 
-static SegmentSumShape getShape(SegmentSumOp op) {
+template <typename SegmentOp> static SegmentShape getShape(SegmentOp op) {
   ArrayRef<int64_t> shape = getTensorType(op.getOperand()).getShape();
   int64_t axis = op.getAxis();
   return {ShapedType::getNumElements(shape.take_front(axis)), shape[axis],
@@ -70,7 +70,7 @@ static int64_t divide(int64_t extent, int64_t least, int64_t &blocks) {
 
 /// Chooses tiles for all SMs. Blocks of columns come last: each of them reads
 /// all indices again.
-static ResultTile chooseTile(const SegmentSumShape &shape, int64_t sms) {
+static ResultTile chooseTile(const SegmentShape &shape, int64_t sms) {
   int64_t blocks = kVCTAsPerSM * sms;
   int64_t batches = divide(shape.batches, 1, blocks);
   int64_t segments = divide(shape.segments, 1, blocks);
@@ -90,10 +90,41 @@ static Value widen(OpBuilder &builder, Location loc, Value value, Type type) {
   return arith::ExtFOp::create(builder, loc, type, value);
 }
 
-/// Adds a slice of the operand to the slice `segment` of `sums`.
-static Value addSlice(OpBuilder &builder, Location loc, Value operand,
-                      Value position, Value sums, Value segment) {
-  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(builder, loc, sums);
+/// Joins an element of a slice with the element of its segment.
+using Join = Value (*)(OpBuilder &builder, Location loc, Value segment,
+                       Value slice);
+
+static Value createSum(OpBuilder &builder, Location loc, Value segment,
+                       Value slice) {
+  if (!isa<FloatType>(segment.getType()))
+    return arith::AddIOp::create(builder, loc, segment, slice);
+  Value term = widen(builder, loc, slice, segment.getType());
+  return arith::AddFOp::create(builder, loc, segment, term);
+}
+
+static Value createMax(OpBuilder &builder, Location loc, Value segment,
+                       Value slice) {
+  if (isa<FloatType>(segment.getType()))
+    return arith::MaximumFOp::create(builder, loc, segment, slice);
+  return arith::MaxSIOp::create(builder, loc, segment, slice);
+}
+
+static Value createUnsignedMax(OpBuilder &builder, Location loc, Value segment,
+                               Value slice) {
+  return arith::MaxUIOp::create(builder, loc, segment, slice);
+}
+
+static Join getJoin(SegmentSumOp) { return createSum; }
+
+static Join getJoin(SegmentMaxOp op) {
+  Type element = getTensorType(op.getOperand()).getElementType();
+  return element.isUnsignedInteger() ? createUnsignedMax : createMax;
+}
+
+/// Joins a slice of the operand with the slice `segment` of `joined`.
+static Value joinSlice(OpBuilder &builder, Location loc, Value operand,
+                       Value position, Value joined, Value segment, Join join) {
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(builder, loc, joined);
   sizes[1] = builder.getIndexAttr(1);
   OpFoldResult zero = builder.getIndexAttr(0), one = builder.getIndexAttr(1);
   SmallVector<OpFoldResult> strides(3, one);
@@ -101,21 +132,16 @@ static Value addSlice(OpBuilder &builder, Location loc, Value operand,
   SmallVector<OpFoldResult> to = {zero, segment, zero};
   Value slice = tensor::ExtractSliceOp::create(builder, loc, operand, from,
                                                sizes, strides);
-  Value sum =
-      tensor::ExtractSliceOp::create(builder, loc, sums, to, sizes, strides);
+  Value present =
+      tensor::ExtractSliceOp::create(builder, loc, joined, to, sizes, strides);
   SmallVector<AffineMap> maps(2, builder.getMultiDimIdentityMap(3));
   SmallVector<utils::IteratorType> parallel(3, utils::IteratorType::parallel);
-  auto added = linalg::GenericOp::create(
-      builder, loc, sum.getType(), slice, sum, maps, parallel,
-      [](OpBuilder &b, Location l, ValueRange v) {
-        Type type = v[1].getType();
-        Value term = widen(b, l, v[0], type);
-        Value total = isa<FloatType>(type)
-                          ? arith::AddFOp::create(b, l, v[1], term).getResult()
-                          : arith::AddIOp::create(b, l, v[1], term).getResult();
-        linalg::YieldOp::create(b, l, total);
+  auto next = linalg::GenericOp::create(
+      builder, loc, present.getType(), slice, present, maps, parallel,
+      [join](OpBuilder &b, Location l, ValueRange v) {
+        linalg::YieldOp::create(b, l, join(b, l, v[1], v[0]));
       });
-  return tensor::InsertSliceOp::create(builder, loc, added.getResult(0), sums,
+  return tensor::InsertSliceOp::create(builder, loc, next.getResult(0), joined,
                                        to, sizes, strides);
 }
 
@@ -124,12 +150,12 @@ namespace {
 class BodyBuilder {
 public:
   BodyBuilder(OpBuilder &builder, Location loc, Value operand, Value indices,
-              Value first, Value count)
+              Value first, Value count, Join join)
       : builder(builder), loc(loc), operand(operand), indices(indices),
-        first(first), count(count) {}
+        first(first), count(count), join(join) {}
 
-  /// Adds all slices that belong to the vCTA's segments to `sums`.
-  Value addSlices(Value sums, int64_t slices);
+  /// Joins all slices that belong to the vCTA's segments with `joined`.
+  Value joinSlices(Value joined, int64_t slices);
 
 private:
   /// The segment of a slice; `isOwned` is true if the vCTA owns the segment.
@@ -141,18 +167,19 @@ private:
     return arith::ConstantIndexOp::create(builder, loc, value);
   }
   Segment getSegment(Value slice);
-  Value addIfOwn(Value slice, Value sums);
-  Value addRange(Value begin, Value end, Value sums);
-  Value addRangeIfAnyIsOwned(Value begin, Value sums);
-  Value createLoop(Value begin, Value end, Value sums,
-                   function_ref<Value(Value index, Value sums)> body);
-  Value createBranch(Value condition, Value sums, function_ref<Value()> then);
+  Value joinIfOwn(Value slice, Value joined);
+  Value joinRange(Value begin, Value end, Value joined);
+  Value joinRangeIfAnyIsOwned(Value begin, Value joined);
+  Value createLoop(Value begin, Value end, Value joined,
+                   function_ref<Value(Value index, Value joined)> body);
+  Value createBranch(Value condition, Value joined, function_ref<Value()> then);
 
   OpBuilder &builder;
   Location loc;
   Value operand, indices;
   /// The first segment of the vCTA, and the number of its segments.
   Value first, count;
+  Join join;
 };
 } // namespace
 
@@ -168,12 +195,12 @@ BodyBuilder::Segment BodyBuilder::getSegment(Value slice) {
   return {index, arith::AndIOp::create(builder, loc, after, before)};
 }
 
-/// Creates a loop that replaces `sums` in each iteration.
+/// Creates a loop that replaces `joined` in each iteration.
 Value BodyBuilder::createLoop(
-    Value begin, Value end, Value sums,
-    function_ref<Value(Value index, Value sums)> body) {
+    Value begin, Value end, Value joined,
+    function_ref<Value(Value index, Value joined)> body) {
   auto loop =
-      scf::ForOp::create(builder, loc, begin, end, createIndex(1), sums);
+      scf::ForOp::create(builder, loc, begin, end, createIndex(1), joined);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(loop.getBody());
   Value next = body(loop.getInductionVar(), loop.getRegionIterArg(0));
@@ -181,36 +208,36 @@ Value BodyBuilder::createLoop(
   return loop.getResult(0);
 }
 
-/// Creates a branch that replaces `sums` if a condition holds.
-Value BodyBuilder::createBranch(Value condition, Value sums,
+/// Creates a branch that replaces `joined` if a condition holds.
+Value BodyBuilder::createBranch(Value condition, Value joined,
                                 function_ref<Value()> then) {
-  auto branch = scf::IfOp::create(builder, loc, sums.getType(), condition,
+  auto branch = scf::IfOp::create(builder, loc, joined.getType(), condition,
                                   /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(branch.thenBlock());
   scf::YieldOp::create(builder, loc, then());
   builder.setInsertionPointToStart(branch.elseBlock());
-  scf::YieldOp::create(builder, loc, sums);
+  scf::YieldOp::create(builder, loc, joined);
   return branch.getResult(0);
 }
 
-Value BodyBuilder::addIfOwn(Value slice, Value sums) {
+Value BodyBuilder::joinIfOwn(Value slice, Value joined) {
   Segment segment = getSegment(slice);
-  return createBranch(segment.isOwned, sums, [&] {
-    return addSlice(builder, loc, operand, slice, sums, segment.index);
+  return createBranch(segment.isOwned, joined, [&] {
+    return joinSlice(builder, loc, operand, slice, joined, segment.index, join);
   });
 }
 
-Value BodyBuilder::addRange(Value begin, Value end, Value sums) {
-  return createLoop(begin, end, sums, [&](Value slice, Value current) {
-    return addIfOwn(slice, current);
+Value BodyBuilder::joinRange(Value begin, Value end, Value joined) {
+  return createLoop(begin, end, joined, [&](Value slice, Value current) {
+    return joinIfOwn(slice, current);
   });
 }
 
-/// Adds the vCTA's slices of a range of `kIndicesAtOnce` slices. Reads all
+/// Joins the vCTA's slices of a range of `kIndicesAtOnce` slices. Reads all
 /// indices of the range before their first use, since one load after the other
 /// takes a microsecond for seven indices.
-Value BodyBuilder::addRangeIfAnyIsOwned(Value begin, Value sums) {
+Value BodyBuilder::joinRangeIfAnyIsOwned(Value begin, Value joined) {
   Value isAnyOwned;
   for (int64_t i = 0; i < kIndicesAtOnce; ++i) {
     Value slice = arith::AddIOp::create(builder, loc, begin, createIndex(i));
@@ -219,42 +246,42 @@ Value BodyBuilder::addRangeIfAnyIsOwned(Value begin, Value sums) {
                      ? arith::OrIOp::create(builder, loc, isAnyOwned, isOwned)
                      : isOwned;
   }
-  return createBranch(isAnyOwned, sums, [&] {
+  return createBranch(isAnyOwned, joined, [&] {
     Value end =
         arith::AddIOp::create(builder, loc, begin, createIndex(kIndicesAtOnce));
-    return addRange(begin, end, sums);
+    return joinRange(begin, end, joined);
   });
 }
 
-Value BodyBuilder::addSlices(Value sums, int64_t slices) {
+Value BodyBuilder::joinSlices(Value joined, int64_t slices) {
   int64_t ranges = slices / kIndicesAtOnce;
   if (ranges > 0)
-    sums = createLoop(createIndex(0), createIndex(ranges), sums,
+    joined = createLoop(createIndex(0), createIndex(ranges), joined,
                       [&](Value range, Value current) {
                         Value begin = arith::MulIOp::create(
                             builder, loc, range, createIndex(kIndicesAtOnce));
-                        return addRangeIfAnyIsOwned(begin, current);
+                        return joinRangeIfAnyIsOwned(begin, current);
                       });
   if (slices % kIndicesAtOnce != 0)
-    sums = addRange(createIndex(ranges * kIndicesAtOnce), createIndex(slices),
-                    sums);
-  return sums;
+    joined = joinRange(createIndex(ranges * kIndicesAtOnce), createIndex(slices),
+                    joined);
+  return joined;
 }
 
-/// Builds the sums of all segments from `block` times `segments` on.
-static Value buildSums(OpBuilder &builder, Location loc, Value block,
-                       int64_t segments, int64_t slices, Value operand,
-                       Value indices, Value out) {
-  Type element = getTensorType(out).getElementType();
-  Value none =
-      arith::ConstantOp::create(builder, loc, builder.getZeroAttr(element));
-  Value zeros = linalg::FillOp::create(builder, loc, none, out).getResult(0);
+/// Builds all segments from `block` times `segments` on. A segment without a
+/// slice is `value`.
+static Value buildSegments(OpBuilder &builder, Location loc, Value block,
+                           int64_t segments, int64_t slices, Value operand,
+                           Value indices, Value out, TypedAttr value,
+                           Join join) {
+  Value element = arith::ConstantOp::create(builder, loc, value);
+  Value none = linalg::FillOp::create(builder, loc, element, out).getResult(0);
   Value first = arith::MulIOp::create(
       builder, loc, block,
       arith::ConstantIndexOp::create(builder, loc, segments));
   Value count = tensor::DimOp::create(builder, loc, out, 1);
-  return BodyBuilder(builder, loc, operand, indices, first, count)
-      .addSlices(zeros, slices);
+  return BodyBuilder(builder, loc, operand, indices, first, count, join)
+      .joinSlices(none, slices);
 }
 
 //===----------------------------------------------------------------------===//
@@ -289,8 +316,17 @@ static Value castBits(OpBuilder &builder, Value value, Type element) {
                            element);
 }
 
-static CustomOp buildCustom(RewriterBase &rewriter, SegmentSumOp op,
-                            const SegmentSumShape &shape,
+/// Returns an attribute of the type that ops of the body accept.
+static TypedAttr getBodyValue(TypedAttr value) {
+  auto integer = dyn_cast<IntegerAttr>(value);
+  return integer ? IntegerAttr::get(getBodyType(value.getType()),
+                                    integer.getValue())
+                 : value;
+}
+
+template <typename SegmentOp>
+static CustomOp buildCustom(RewriterBase &rewriter, SegmentOp op,
+                            const SegmentShape &shape,
                             const ResultTile &tile) {
   Location loc = op.getLoc();
   MLIRContext *context = op.getContext();
@@ -313,14 +349,14 @@ static CustomOp buildCustom(RewriterBase &rewriter, SegmentSumOp op,
   RegionAttr slices =
       region({batch, zero, column}, {tile.batches, shape.slices, tile.columns});
   RegionAttr indices = region({zero}, {shape.slices});
-  RegionAttr sums = region({batch, segment, column},
-                           {tile.batches, tile.segments, tile.columns});
+  RegionAttr segments = region({batch, segment, column},
+                               {tile.batches, tile.segments, tile.columns});
   SmallVector<int64_t> grid;
-  for (auto [extent, size] : llvm::zip(result.getShape(), sums.getSizes()))
+  for (auto [extent, size] : llvm::zip(result.getShape(), segments.getSizes()))
     grid.push_back(llvm::divideCeil(extent, size));
   auto custom = CustomOp::create(
       rewriter, loc, result, grid, ValueRange{operand, op.getIndices()},
-      rewriter.getArrayAttr({slices, indices}), sums);
+      rewriter.getArrayAttr({slices, indices}), segments);
   Type index = rewriter.getIndexType();
   SmallVector<Type> types = {
       index,
@@ -328,42 +364,49 @@ static CustomOp buildCustom(RewriterBase &rewriter, SegmentSumOp op,
       index,
       getTileType(getTensorType(operand), slices.getSizes()),
       getTensorType(op.getIndices()),
-      getTileType(result, sums.getSizes())};
+      getTileType(result, segments.getSizes())};
   OpBuilder::InsertionGuard guard(rewriter);
   Block *body = rewriter.createBlock(&custom.getBody(), {}, types,
                                      SmallVector<Location>(types.size(), loc));
-  Value total = buildSums(rewriter, loc, body->getArgument(1), tile.segments,
-                          shape.slices, body->getArgument(3),
-                          body->getArgument(4), body->getArgument(5));
+  Value total = buildSegments(
+      rewriter, loc, body->getArgument(1), tile.segments, shape.slices,
+      body->getArgument(3), body->getArgument(4), body->getArgument(5),
+      getBodyValue(op.getValueOfNone()), getJoin(op));
   YieldOp::create(rewriter, loc, total);
   return custom;
 }
 
 namespace {
-struct ExpandSegmentSumsPass
-    : ark::impl::ExpandSegmentSumsPassBase<ExpandSegmentSumsPass> {
+struct ExpandSegmentOpsPass
+    : ark::impl::ExpandSegmentOpsPassBase<ExpandSegmentOpsPass> {
   void runOnOperation() override {
-    IRRewriter rewriter(&getContext());
     TargetAttr target = findTarget(getOperation());
     int64_t sms = target ? target.getSms() : 1;
-    for (auto op : llvm::make_early_inc_range(
-             getOperation().getBody().getOps<SegmentSumOp>())) {
-      // A result without elements remains, and becomes a group without vCTAs.
-      // ark-normalize-graph has replaced a sum of no slices by zeros.
-      RankedTensorType type = getTensorType(op.getResult());
-      if (type.getNumElements() == 0 || op.getValueIfEmpty())
-        continue;
-      SegmentSumShape shape = getShape(op);
-      rewriter.setInsertionPoint(op);
-      CustomOp custom =
-          buildCustom(rewriter, op, shape, chooseTile(shape, sms));
-      custom->setDiscardableAttrs(op->getDiscardableAttrDictionary());
-      Value result = ReshapeOp::create(rewriter, op.getLoc(),
-                                       custom.getResult(), type.getShape());
-      result = castBits(rewriter, result, type.getElementType());
-      rewriter.replaceOp(op, result);
-      ++numExpanded;
+    for (Operation &op :
+         llvm::make_early_inc_range(getOperation().getBody().front())) {
+      if (auto sum = dyn_cast<SegmentSumOp>(op))
+        expand(sum, sms);
+      else if (auto largest = dyn_cast<SegmentMaxOp>(op))
+        expand(largest, sms);
     }
+  }
+
+private:
+  template <typename SegmentOp> void expand(SegmentOp op, int64_t sms) {
+    // A result without elements remains, and becomes a group without vCTAs.
+    // ark-normalize-graph has replaced the result of no slices by a constant.
+    RankedTensorType type = getTensorType(op.getResult());
+    if (type.getNumElements() == 0 || op.getValueIfEmpty())
+      return;
+    SegmentShape shape = getShape(op);
+    IRRewriter rewriter(op);
+    CustomOp custom = buildCustom(rewriter, op, shape, chooseTile(shape, sms));
+    custom->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+    Value result = ReshapeOp::create(rewriter, op.getLoc(), custom.getResult(),
+                                     type.getShape());
+    result = castBits(rewriter, result, type.getElementType());
+    rewriter.replaceOp(op, result);
+    ++numExpanded;
   }
 };
 } // namespace
