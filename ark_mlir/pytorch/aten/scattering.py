@@ -260,7 +260,7 @@ def _masked_put(
 
 
 def _in_turn(mask: ark.Tensor, source: ark.Tensor, axis: int, rest: Sequence[int]) -> ark.Tensor:
-    """Returns the slices of `source` in the places where a mask is true, in their order.
+    """Returns the slices of `source` where a mask is true, in their order.
 
     Args:
         mask: of any shape; the element with number `n` among those that are true gets slice `n`.
