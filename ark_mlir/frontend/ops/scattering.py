@@ -87,8 +87,8 @@ def bincount(
                 f"shape {list(terms.shape)}",
                 op,
             )
-    flat = (reshape(each, (positions.size,)) for each in (positions, terms))
-    return identity(scattered(*flat, count, 0), name=name or "bincount")
+    numbers, flat = (reshape(each, (positions.size,)) for each in (positions, terms))
+    return identity(scattered(numbers, flat, count, 0), name=name or "bincount")
 
 
 def _checked(

@@ -207,8 +207,8 @@ def _batch_norm(
     eps: float,
 ) -> Any:
     value = tensor(x)
-    given = [mean, variance, weight, bias]
-    vectors = [None if each is None else tensor(each, fp32) for each in given]
-    result = tensor(ark.batch_norm(tensor(value, fp32), *vectors, eps=eps), out[0].dtype)
-    statistics = Unavailable("statistics of a batch, which training needs")
-    return result, statistics, statistics
+    statistics = tensor(mean, fp32), tensor(variance, fp32)
+    vectors = [None if each is None else tensor(each, fp32) for each in (weight, bias)]
+    found = ark.batch_norm(tensor(value, fp32), *statistics, *vectors, eps=eps)
+    unavailable = Unavailable("statistics of a batch, which training needs")
+    return tensor(found, out[0].dtype), unavailable, unavailable

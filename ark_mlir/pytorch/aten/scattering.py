@@ -311,9 +311,9 @@ def _diagonal_scatter(
     rows, columns = moved.shape[-2:]
     first = -min(offset, 0)
     # Each row takes the element of its number; rows without one take any.
-    numbers = np.clip(np.arange(rows) - first, 0, max(source.shape[-1] - 1, 0)).astype(np.int32)
     if source.shape[-1] == 0:
         return target
-    spread = ark.unsqueeze(ark.gather(source, ark.constant(numbers, int32), source.ndim - 1), -1)
+    numbers = ark.clamp(ark.arange(rows) - first, 0, source.shape[-1] - 1)
+    spread = ark.unsqueeze(ark.gather(source, numbers, source.ndim - 1), -1)
     hit = ark.equal(ark.reshape(ark.arange(rows), (rows, 1)) + offset, ark.arange(columns))
     return ark.transpose(ark.where(hit, spread, moved), np.argsort([*rest, row, column]).tolist())
