@@ -84,10 +84,10 @@ static LogicalResult inferSegments(Loc loc, Adaptor adaptor, StringRef c1,
     return failure();
   if (indices.getRank() != 1 ||
       indices.getDimSize(0) != operand.getDimSize(axis))
-    return emitOptionalError(
-        loc, "indices of shape ", toString(indices.getShape()),
-        " do not name a segment for each of ", operand.getDimSize(axis),
-        " slices (", c1, ")");
+    return emitOptionalError(loc, "indices of shape ",
+                             toString(indices.getShape()),
+                             " do not name a segment for each of ",
+                             operand.getDimSize(axis), " slices (", c1, ")");
   if (segments < 0)
     return emitOptionalError(loc, "there are ", segments, " segments (", c2,
                              ")");

@@ -49,7 +49,8 @@ struct ResultTile {
 };
 } // namespace
 
-template <typename SegmentOp> static SegmentShape getShape(SegmentOp op) {
+template <typename SegmentOp>
+static SegmentShape getShape(SegmentOp op) {
   ArrayRef<int64_t> shape = getTensorType(op.getOperand()).getShape();
   int64_t axis = op.getAxis();
   return {ShapedType::getNumElements(shape.take_front(axis)), shape[axis],
@@ -257,14 +258,14 @@ Value BodyBuilder::joinSlices(Value joined, int64_t slices) {
   int64_t ranges = slices / kIndicesAtOnce;
   if (ranges > 0)
     joined = createLoop(createIndex(0), createIndex(ranges), joined,
-                      [&](Value range, Value current) {
-                        Value begin = arith::MulIOp::create(
-                            builder, loc, range, createIndex(kIndicesAtOnce));
-                        return joinRangeIfAnyIsOwned(begin, current);
-                      });
+                        [&](Value range, Value current) {
+                          Value begin = arith::MulIOp::create(
+                              builder, loc, range, createIndex(kIndicesAtOnce));
+                          return joinRangeIfAnyIsOwned(begin, current);
+                        });
   if (slices % kIndicesAtOnce != 0)
-    joined = joinRange(createIndex(ranges * kIndicesAtOnce), createIndex(slices),
-                    joined);
+    joined = joinRange(createIndex(ranges * kIndicesAtOnce),
+                       createIndex(slices), joined);
   return joined;
 }
 
@@ -326,8 +327,7 @@ static TypedAttr getBodyValue(TypedAttr value) {
 
 template <typename SegmentOp>
 static CustomOp buildCustom(RewriterBase &rewriter, SegmentOp op,
-                            const SegmentShape &shape,
-                            const ResultTile &tile) {
+                            const SegmentShape &shape, const ResultTile &tile) {
   Location loc = op.getLoc();
   MLIRContext *context = op.getContext();
   Value operand =
@@ -368,10 +368,10 @@ static CustomOp buildCustom(RewriterBase &rewriter, SegmentOp op,
   OpBuilder::InsertionGuard guard(rewriter);
   Block *body = rewriter.createBlock(&custom.getBody(), {}, types,
                                      SmallVector<Location>(types.size(), loc));
-  Value total = buildSegments(
-      rewriter, loc, body->getArgument(1), tile.segments, shape.slices,
-      body->getArgument(3), body->getArgument(4), body->getArgument(5),
-      getBodyValue(op.getValueOfNone()), getJoin(op));
+  Value total = buildSegments(rewriter, loc, body->getArgument(1),
+                              tile.segments, shape.slices, body->getArgument(3),
+                              body->getArgument(4), body->getArgument(5),
+                              getBodyValue(op.getValueOfNone()), getJoin(op));
   YieldOp::create(rewriter, loc, total);
   return custom;
 }
@@ -392,7 +392,8 @@ struct ExpandSegmentOpsPass
   }
 
 private:
-  template <typename SegmentOp> void expand(SegmentOp op, int64_t sms) {
+  template <typename SegmentOp>
+  void expand(SegmentOp op, int64_t sms) {
     // A result without elements remains, and becomes a group without vCTAs.
     // ark-normalize-graph has replaced the result of no slices by a constant.
     RankedTensorType type = getTensorType(op.getResult());
