@@ -45,15 +45,13 @@ def to_numpy(value: object, name: str) -> NDArray[Any]:
 
 
 # The element types that NumPy has, and ark and torch have under the same names.
-_COMMON = frozenset(
-    np.dtype(name)
-    for name in ("float32", "float16", "int64", "int32", "int8", "uint8", "bool")
-)  # fmt: skip
+_COMMON_NAMES = ("float32", "float16", "int64", "int32", "int8", "uint8", "bool")
+_COMMON: frozenset[np.dtype[Any]] = frozenset(np.dtype(name) for name in _COMMON_NAMES)
 
 
 @functools.cache
 def _common_types(torch: Any) -> frozenset[object]:
-    return frozenset(getattr(torch, dtype.name) for dtype in _COMMON)
+    return frozenset(getattr(torch, name) for name in _COMMON_NAMES)
 
 
 def _of_tensor(value: Any) -> NDArray[Any] | None:
