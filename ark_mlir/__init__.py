@@ -90,9 +90,11 @@ _FRONTEND = (
     # composed of others
     "clamp", "einsum", "floor", "one_hot", "pad", "sign", "stack",
     # reduce, normalise, linear, attention, position, index, windows
-    "argmax", "attention", "conv1d", "conv2d", "embedding", "gather", "grouped_matmul", "im2col",
-    "indexed_matmul", "layernorm", "matmul", "max_pool", "mean", "reduce_max", "reduce_mean",
-    "reduce_min", "reduce_sum", "rmsnorm", "rope", "scatter_add", "softmax", "top_k", "update",
+    "argmax", "argsort", "attention", "batch_norm", "bincount", "conv1d", "conv2d",
+    "conv_transpose1d", "conv_transpose2d", "cumsum", "embedding", "gather", "group_norm",
+    "grouped_matmul", "im2col", "indexed_matmul", "layernorm", "matmul", "max_pool", "mean",
+    "reduce_max", "reduce_mean", "reduce_min", "reduce_sum", "rmsnorm", "rope", "scatter",
+    "scatter_add", "softmax", "sort", "top_k", "update", "upsample",
     # train
     "checkpoint", "cross_entropy", "dropout", "gradients", "trainable",
     # sample

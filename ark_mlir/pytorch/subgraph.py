@@ -6,8 +6,9 @@
 
 from __future__ import annotations
 
+import operator
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -88,12 +89,15 @@ class CompiledSubgraph(torch.nn.Module):
         names = [node.name for node in subgraph.graph.nodes if node.op == "placeholder"]
         self._inputs = [(i, names[i]) for i, role in enumerate(roles) if role == "input"]
         self._bound_once = [(i, names[i]) for i, role in enumerate(roles) if role == "parameter"]
-        # For each parameter an alias of the tensor that was bound, its address and its strides.
+        self._take_parameters = _taker([index for index, _ in self._bound_once])
+        # For each parameter an alias of the tensor that was bound, its address, whether it is
+        # contiguous, and the strides of one that is not.
         self._aliases: list[torch.Tensor | None] = [None] * len(self._bound_once)
         self._addresses = [-1] * len(self._bound_once)
-        self._layouts: list[tuple[int, ...]] = [()] * len(self._bound_once)
-        # The number of writes to each tensor of which a copy was bound.
-        self._copies: dict[str, int | None] = {}
+        self._dense = [True] * len(self._bound_once)
+        self._strides: dict[int, tuple[int, ...]] = {}
+        # The number of writes to each parameter of which a copy was bound.
+        self._copies: dict[int, int | None] = {}
         output = list(subgraph.graph.nodes)[-1]
         self._single = not isinstance(output.args[0], (list, tuple))
         strides = [_strides(node.meta["val"]) for node in _results(output)]
@@ -123,54 +127,44 @@ class CompiledSubgraph(torch.nn.Module):
     def _bind(self, arguments: Sequence[torch.Tensor]) -> None:
         """Binds the parameters whose memory is not that of the last call, and copies that are old.
 
-        A call with a hundred parameters compares as many addresses and strides. `map` does so
-        without a step of the interpreter for each of them.
+        A call with a hundred parameters compares as many addresses. `map` does so without a step of
+        the interpreter for each of them. The strides of a contiguous tensor follow from its shape,
+        so that those of other tensors alone are compared: each makes a tuple.
         """
-        parameters = [arguments[index] for index, _ in self._bound_once]
+        parameters = self._take_parameters(arguments)
         addresses = list(map(torch.Tensor.data_ptr, parameters))
-        layouts = list(map(torch.Tensor.stride, parameters))
-        changed: list[tuple[int, str]] = []
-        if addresses != self._addresses or layouts != self._layouts:
-            present = zip(addresses, layouts, strict=True)
-            known = zip(self._addresses, self._layouts, strict=True)
-            changed = [
-                parameter
-                for parameter, new, old in zip(self._bound_once, present, known, strict=True)
-                if new != old
-            ]
-        if self._copies:
-            known = {name for _, name in changed}
-            changed += [
-                each
-                for each in self._bound_once
-                if each[1] in self._copies
-                and each[1] not in known
-                and self._was_written(*each, arguments)
-            ]
+        dense = list(map(torch.Tensor.is_contiguous, parameters))
+        changed: set[int] = set()
+        if addresses != self._addresses or dense != self._dense:
+            known = zip(addresses, self._addresses, dense, self._dense, strict=True)
+            changed = {
+                n for n, (new, old, now, was) in enumerate(known) if new != old or now != was
+            }
+        for number, strides in self._strides.items():
+            if parameters[number].stride() != strides:
+                changed.add(number)
+        for number, version in self._copies.items():
+            if version is None or version != _version(parameters[number]):
+                changed.add(number)
         if changed:
-            self._bind_again(changed, arguments)
+            self._bind_again(sorted(changed), parameters)
 
-    def _was_written(self, index: int, name: str, arguments: Sequence[torch.Tensor]) -> bool:
-        """Returns True if a parameter that was copied may have been written to since then."""
-        version = self._copies[name]
-        return version is None or version != _version(arguments[index])
-
-    def _bind_again(
-        self, changed: Sequence[tuple[int, str]], arguments: Sequence[torch.Tensor]
-    ) -> None:
-        ready = {name: self._ready(arguments[index].detach()) for index, name in changed}
-        self._executable.bind(ready)
-        positions = {name: position for position, (_, name) in enumerate(self._bound_once)}
-        for index, name in changed:
-            tensor = arguments[index]
-            self._copies.pop(name, None)
-            if not self._is_shared(name, tensor, ready[name]):
-                self._copies[name] = _version(tensor)
+    def _bind_again(self, changed: Sequence[int], parameters: Sequence[torch.Tensor]) -> None:
+        names = [name for _, name in self._bound_once]
+        ready = {n: self._ready(parameters[n].detach()) for n in changed}
+        self._executable.bind({names[number]: tensor for number, tensor in ready.items()})
+        for number in changed:
+            tensor = parameters[number]
+            self._copies.pop(number, None)
+            self._strides.pop(number, None)
+            if not self._is_shared(names[number], tensor, ready[number]):
+                self._copies[number] = _version(tensor)
             # The alias keeps its memory when `tensor.data` is replaced, as by `Module.to`, so that
             # no other tensor has its address.
-            alias, position = tensor.detach(), positions[name]
-            self._aliases[position] = alias
-            self._addresses[position], self._layouts[position] = alias.data_ptr(), alias.stride()
+            alias = self._aliases[number] = tensor.detach()
+            self._addresses[number], self._dense[number] = alias.data_ptr(), alias.is_contiguous()
+            if not self._dense[number]:
+                self._strides[number] = alias.stride()
 
     def _is_shared(self, name: str, tensor: torch.Tensor, ready: torch.Tensor) -> bool:
         """Returns True if the kernel reads the memory of `tensor`, and not a copy."""
@@ -179,6 +173,14 @@ class CompiledSubgraph(torch.nn.Module):
         buffers = self._executable.bundle.manifest.parameters
         alignment = next(buffer.alignment for buffer in buffers if buffer.name == name)
         return tensor.is_contiguous() and tensor.data_ptr() % alignment == 0
+
+
+def _taker(indices: Sequence[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
+    """Returns a function that returns the items of a sequence at `indices`."""
+    begin = indices[0] if indices else 0
+    if list(indices) == list(range(begin, begin + len(indices))):
+        return operator.itemgetter(slice(begin, begin + len(indices)))
+    return operator.itemgetter(*indices)
 
 
 def _version(tensor: torch.Tensor) -> int | None:
@@ -193,9 +195,9 @@ def _strides(value: torch.Tensor) -> tuple[int, ...] | None:
 
 
 def _like(value: Any, strides: tuple[int, ...] | None, device: torch.device) -> torch.Tensor:
-    # An executable without inputs returns numpy arrays.
-    tensor = value if isinstance(value, torch.Tensor) else torch.from_dlpack(Exporter(value))
-    tensor = tensor.to(device)
+    tensor = value
+    if not isinstance(value, torch.Tensor):  # an executable without inputs returns numpy arrays
+        tensor = torch.from_dlpack(Exporter(value)).to(device)
     if strides is None:
         return tensor
     # Along an expanded dimension, all indices have the same element.

@@ -48,12 +48,8 @@ def gather(op: Any, machine: Machine) -> Value:
 @handles("segment_sum")
 def segment_sum(op: Any, machine: Machine) -> Value | Bounded:
     """Interprets the sums of segments; integers wrap, and indices out of range have no effect."""
-    x, named = machine.read(op.operand), machine.read(op.indices)
-    if named.error is not None and (named.error > 0).any():
-        raise fail(op, "an index depends on rounding, so the result has no bound")
+    x, (inside, indices) = machine.read(op.operand), _members(op, machine)
     axis, segments = op.axis.value, op.segments.value
-    inside = (named.data >= 0) & (named.data < segments)
-    indices = named.data[inside]
 
     def total(a: Array) -> Array:
         moved = np.moveaxis(a, axis, 0)[inside]
@@ -64,6 +60,31 @@ def segment_sum(op: Any, machine: Machine) -> Value | Bounded:
     if x.dtype.is_float:
         return x.bounded.sum_by(total, terms=int(np.bincount(indices).max(initial=0)))
     return integer_sum(x, total)
+
+
+def _members(op: Any, machine: Machine) -> tuple[Array, Array]:
+    """Returns which slices belong to a segment, and the segments of those slices."""
+    named = machine.read(op.indices)
+    if named.error is not None and (named.error > 0).any():
+        raise fail(op, "an index depends on rounding, so the result has no bound")
+    inside = (named.data >= 0) & (named.data < op.segments.value)
+    return inside, named.data[inside]
+
+
+@handles("segment_max")
+def segment_max(op: Any, machine: Machine) -> Value:
+    """Interprets the maxima of segments; a segment without a slice is the least value."""
+    x, (inside, indices) = machine.read(op.operand), _members(op, machine)
+    axis, segments = op.axis.value, op.segments.value
+
+    def largest(a: Array, least: Any) -> Array:
+        moved = np.moveaxis(a, axis, 0)[inside]
+        found = np.full((segments, *moved.shape[1:]), least, a.dtype)
+        np.maximum.at(found, indices, moved)
+        return np.moveaxis(found, 0, axis)
+
+    least = -np.inf if x.dtype.is_float else x.dtype.integer_range[0]
+    return x.with_data(largest(x.data, least), None if x.error is None else largest(x.error, 0))
 
 
 @handles("update")

@@ -157,6 +157,8 @@ def _named(
     Raises InvalidUsageError if `given` has another form, such as a list, or too many arrays, or if
     an array and a keyword give the same input.
     """
+    if len(given) == 1 and not named and given[0].__class__ is dict:
+        return cast("dict[str, Any]", given[0])
     if len(given) == 1 and (given[0] is None or isinstance(given[0], Mapping)):
         # A keyword replaces an entry of the mapping with the same name, as in dict().
         return {**cast("Mapping[str, Any]", given[0] or {}), **named}

@@ -392,6 +392,36 @@ def Ark_SegmentSumOp : Ark_AnchorOp<"segment_sum"> {
   let extraClassDeclaration = [{
     bool takesEpilogue() { return false; }
     ::mlir::Attribute getValueIfEmpty();
+    ::mlir::TypedAttr getValueOfNone();
+  }];
+}
+
+def Ark_SegmentMaxOp : Ark_AnchorOp<"segment_max"> {
+  let summary = "Maxima of the slices that have the same index (jax.ops.segment_max)";
+  let description = [{
+    Element by element, slice `i` of the result along `axis` is the maximum of all slices `j` of
+    `operand` for which `indices[j]` is `i`. A maximum is NaN if one of the elements is. A slice
+    without an index is minus infinity, or the least integer. An index that is negative or not less
+    than `segments` has no effect.
+
+    - (segment_max_c1) `axis` is a dimension of `operand`, and `indices` have rank one and the extent of
+      that dimension.
+    - (segment_max_c2) `segments` is not negative.
+
+    ```mlir
+    %2 = ark.segment_max %0, %1 axis = 0 segments = 1000 : (tensor<8x64xi32>, tensor<8xi32>) -> tensor<1000x64xi32>
+    ```
+  }];
+  let arguments = (ins Ark_NumberTensor:$operand, Ark_IndexTensor:$indices, I64Attr:$axis,
+                       I64Attr:$segments);
+  let assemblyFormat = [{
+    $operand `,` $indices `axis` `=` $axis `segments` `=` $segments attr-dict
+    `:` functional-type(operands, results)
+  }];
+  let extraClassDeclaration = [{
+    bool takesEpilogue() { return false; }
+    ::mlir::Attribute getValueIfEmpty();
+    ::mlir::TypedAttr getValueOfNone();
   }];
 }
 

@@ -10,9 +10,20 @@
 using namespace mlir;
 using namespace mlir::ark;
 
+TypedAttr SegmentSumOp::getValueOfNone() {
+  return getZero(getType().getElementType());
+}
+
 Attribute SegmentSumOp::getValueIfEmpty() {
-  return isEmpty(getOperand()) ? getZero(getType().getElementType())
-                               : TypedAttr();
+  return isEmpty(getOperand()) ? getValueOfNone() : TypedAttr();
+}
+
+TypedAttr SegmentMaxOp::getValueOfNone() {
+  return getLimit(getType().getElementType(), /*least=*/true);
+}
+
+Attribute SegmentMaxOp::getValueIfEmpty() {
+  return isEmpty(getOperand()) ? getValueOfNone() : TypedAttr();
 }
 
 StringRef EmbeddingOp::getEmptyRead() {
@@ -61,30 +72,44 @@ LogicalResult GatherOp::inferReturnTypes(MLIRContext *, Loc loc,
   return infer(types, shape, source.getElementType());
 }
 
-LogicalResult SegmentSumOp::inferReturnTypes(MLIRContext *context, Loc loc,
-                                             Adaptor adaptor, Types &types) {
+/// Infers the shape of a result with a slice for each segment. `c1` and `c2`
+/// are the labels of the constraints.
+template <typename Adaptor>
+static LogicalResult inferSegments(Loc loc, Adaptor adaptor, StringRef c1,
+                                   StringRef c2, Type element, Types &types) {
   RankedTensorType operand = tensorType(adaptor.getOperand());
   RankedTensorType indices = tensorType(adaptor.getIndices());
   int64_t axis = adaptor.getAxis(), segments = adaptor.getSegments();
-  // segment_sum_c1
-  if (failed(checkAxis(loc, "segment_sum_c1", axis, operand)))
+  if (failed(checkAxis(loc, c1, axis, operand)))
     return failure();
   if (indices.getRank() != 1 ||
       indices.getDimSize(0) != operand.getDimSize(axis))
-    return emitOptionalError(
-        loc, "indices of shape ", toString(indices.getShape()),
-        " do not name a segment for each of ", operand.getDimSize(axis),
-        " slices (segment_sum_c1)");
-  // segment_sum_c2
+    return emitOptionalError(loc, "indices of shape ",
+                             toString(indices.getShape()),
+                             " do not name a segment for each of ",
+                             operand.getDimSize(axis), " slices (", c1, ")");
   if (segments < 0)
-    return emitOptionalError(loc, "there are ", segments,
-                             " segments (segment_sum_c2)");
+    return emitOptionalError(loc, "there are ", segments, " segments (", c2,
+                             ")");
   SmallVector<int64_t> shape(operand.getShape());
   shape[axis] = segments;
-  Type element = operand.getElementType();
+  return infer(types, shape, element);
+}
+
+LogicalResult SegmentSumOp::inferReturnTypes(MLIRContext *context, Loc loc,
+                                             Adaptor adaptor, Types &types) {
+  Type element = tensorType(adaptor.getOperand()).getElementType();
   if (isa<FloatType>(element) && element.getIntOrFloatBitWidth() < 32)
     element = Float32Type::get(context);
-  return infer(types, shape, element);
+  return inferSegments(loc, adaptor, "segment_sum_c1", "segment_sum_c2",
+                       element, types);
+}
+
+LogicalResult SegmentMaxOp::inferReturnTypes(MLIRContext *, Loc loc,
+                                             Adaptor adaptor, Types &types) {
+  return inferSegments(loc, adaptor, "segment_max_c1", "segment_max_c2",
+                       tensorType(adaptor.getOperand()).getElementType(),
+                       types);
 }
 
 LogicalResult WindowsOp::inferReturnTypes(MLIRContext *, Loc loc,

@@ -29,6 +29,20 @@ inline TypedAttr getZero(Type element) {
   return Builder(element.getContext()).getZeroAttr(element);
 }
 
+/// Returns the least or the largest value of an element type.
+inline TypedAttr getLimit(Type element, bool least) {
+  if (auto type = dyn_cast<FloatType>(element))
+    return FloatAttr::get(element,
+                          APFloat::getInf(type.getFloatSemantics(), least));
+  unsigned width = element.getIntOrFloatBitWidth();
+  bool isUnsigned = element.isUnsignedInteger();
+  APInt value = least ? (isUnsigned ? APInt::getMinValue(width)
+                                    : APInt::getSignedMinValue(width))
+                      : (isUnsigned ? APInt::getMaxValue(width)
+                                    : APInt::getSignedMaxValue(width));
+  return IntegerAttr::get(element, value);
+}
+
 /// Prints a shape as users write it in messages: `[4, 64]`.
 inline std::string toString(ArrayRef<int64_t> shape) {
   std::string text;

@@ -159,20 +159,6 @@ LogicalResult RmsnormOp::inferReturnTypes(MLIRContext *, Loc loc,
   return inferNorm(loc, adaptor.getOperand(), {adaptor.getWeight()}, types);
 }
 
-/// Returns the least or the largest value of an element type.
-static TypedAttr getLimit(Type element, bool least) {
-  if (auto type = dyn_cast<FloatType>(element))
-    return FloatAttr::get(element,
-                          APFloat::getInf(type.getFloatSemantics(), least));
-  unsigned width = element.getIntOrFloatBitWidth();
-  bool isUnsigned = element.isUnsignedInteger();
-  APInt value = least ? (isUnsigned ? APInt::getMinValue(width)
-                                    : APInt::getSignedMinValue(width))
-                      : (isUnsigned ? APInt::getMaxValue(width)
-                                    : APInt::getSignedMaxValue(width));
-  return IntegerAttr::get(element, value);
-}
-
 Attribute ReduceSumOp::getValueIfEmpty() {
   return isEmpty(getOperand()) ? getZero(getType().getElementType())
                                : TypedAttr();

@@ -40,7 +40,8 @@ Seen = dict[str, set[DType]]
 
 FAMILIES = (
     "creation", "views", "elementwise", "conditions", "composed", "reductions", "linear",
-    "indexing", "scatter", "convolution", "windows", "sampling", "losses",
+    "channel_norms", "prefixes", "sorting", "indexing", "scattering", "convolution",
+    "transposed_convolution", "windows", "resampling", "sampling", "losses",
 )  # fmt: skip
 # Sizes of the small models.
 ENCODER_SIZES = {"length": 8}

@@ -111,17 +111,17 @@ def SplitArgmaxPass : Pass<"ark-split-argmax", "::mlir::ark::ProgramOp"> {
   ];
 }
 
-def ExpandSegmentSumsPass : Pass<"ark-expand-segment-sums", "::mlir::ark::ProgramOp"> {
-  let summary = "Turn segment sums into custom ops";
+def ExpandSegmentOpsPass : Pass<"ark-expand-segment-ops", "::mlir::ark::ProgramOp"> {
+  let summary = "Turn segment sums and maxima into custom ops";
   let description = [{
     Replaces an `ark.segment_sum` by an `ark.custom`, whose vCTAs own blocks of segments. A vCTA fills its
     part of the result with zeros, reads all indices in ascending order, and adds each slice that belongs
     to one of its segments. So equal operands give equal bits on every target, and the work is
     proportional to the slices and not to slices times segments, as in a product by a matrix of zeros and
-    ones.
+    ones. An `ark.segment_max` becomes the same loop, with the least value and maxima.
 
     The op is seen as `batches x slices x columns`. Blocks of batches and of segments occupy the SMs
-    twice; blocks of columns, each of which reads all indices, occupy them once. A segment sum without
+    twice; blocks of columns, each of which reads all indices, occupy them once. An op without
     elements stays.
 
     On a GPU, a sum of 33 to 65,536 slices gets lists of the slices of each segment from three more custom
@@ -153,7 +153,7 @@ def ExpandSegmentSumsPass : Pass<"ark-expand-segment-sums", "::mlir::ark::Progra
     "::mlir::tensor::TensorDialect",
   ];
   let statistics = [
-    Statistic<"numExpanded", "segment-sums", "Segment sums that are custom ops now">,
+    Statistic<"numExpanded", "segment-ops", "Segment sums and maxima that are custom ops now">,
   ];
 }
 

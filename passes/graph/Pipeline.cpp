@@ -31,7 +31,7 @@ void ark::buildGraphPipeline(OpPassManager &pm, StringRef collectives) {
   program.addPass(createSplitArgmaxPass());
   program.addPass(createSplitAttentionPass());
   program.addPass(createSplitProductsPass());
-  program.addPass(createExpandSegmentSumsPass());
+  program.addPass(createExpandSegmentOpsPass());
   // Runs after CSE, which would merge the inserted copies.
   program.addPass(createIsolateResultsPass());
   // Runs after CSE, too, and before the copies of sums join groups.

@@ -158,13 +158,19 @@ def selections(x: ark.Tensor, w: ark.Tensor) -> list[ark.Tensor]:
     return [
         ark.embedding(rows, x), ark.gather(x, rows, 1), ark.gather(x, rows[0, 0], 0),
         ark.scatter_add(x, rows, w, 1), ark.where(ark.greater(x, 0.1), x, 2 * x),
+        ark.scatter(x, rows, w, 1), ark.bincount(rows, 5, w[0]),
     ]  # fmt: skip
 
 
 def torch_selections(torch: Any, x: Any, w: Any) -> list[Any]:
     rows = torch.tensor(ROWS, dtype=torch.int64)
     added = x.index_add(1, rows.flatten(), w.flatten(1))
-    return [x[rows], x[:, rows], x[1], added, torch.where(x > 0.1, x, 2 * x)]
+    # Column 1 is written three times, and column 4 twice.
+    written = torch.stack([w[:, 1, 0], w[:, 1, 1], x[:, 2], x[:, 3], w[:, 1, 2], *x[:, 5:].T], 1)
+    return [
+        x[rows], x[:, rows], x[1], added, torch.where(x > 0.1, x, 2 * x), written,
+        w.new_zeros(5).index_add(0, rows.flatten(), w[0].flatten()),
+    ]  # fmt: skip
 
 
 def losses(x: ark.Tensor) -> list[ark.Tensor]:
@@ -194,6 +200,49 @@ def torch_convolutions(torch: Any, x: Any, f: Any, b: Any, g: Any) -> list[Any]:
     conv = torch.nn.functional.conv2d
     rows = torch.nn.functional.conv1d(x[:, :, 0], f[..., 0], b, 2, 1)
     return [conv(x, f, b, (2, 1), (1, 0), (1, 2)), conv(x, g, None, 2, 1, 1, 4), rows]
+
+
+def transposed_convolutions(
+    x: ark.Tensor, f: ark.Tensor, b: ark.Tensor, g: ark.Tensor
+) -> list[ark.Tensor]:
+    return [
+        ark.conv_transpose2d(x, f, b, (2, 1), [1, 0], (1, 0), 1, (1, 2)),
+        ark.conv_transpose2d(x, g, stride=2, groups=2),
+        ark.conv_transpose1d(x[:, :, 0], f[..., 0], b, stride=2, padding=1),
+    ]
+
+
+def torch_transposed_convolutions(torch: Any, x: Any, f: Any, b: Any, g: Any) -> list[Any]:
+    conv = torch.nn.functional.conv_transpose2d
+    rows = torch.nn.functional.conv_transpose1d(x[:, :, 0], f[..., 0], b, 2, 1)
+    return [
+        conv(x, f, b, (2, 1), (1, 0), (1, 0), 1, (1, 2)), conv(x, g, None, 2, 0, 0, 2), rows
+    ]  # fmt: skip
+
+
+def channel_norms(x: ark.Tensor, m: ark.Tensor, w: ark.Tensor, b: ark.Tensor) -> list[ark.Tensor]:
+    return [ark.group_norm(x, 2, w, b), ark.batch_norm(x, m, w * w + 1, w, b)]
+
+
+def torch_channel_norms(torch: Any, x: Any, m: Any, w: Any, b: Any) -> list[Any]:
+    mean, factor, shift = (each.reshape(-1, 1, 1) for each in (m, w, b))
+    normed = (x - mean) / torch.sqrt(factor * factor + 1 + 1e-5) * factor + shift
+    return [torch.nn.functional.group_norm(x, 2, w, b), normed]
+
+
+def resized(x: ark.Tensor) -> list[ark.Tensor]:
+    return [
+        ark.upsample(x, (6, 10)), ark.upsample(x, (5, 2)), ark.upsample(x, (6, 7), "linear"),
+        ark.upsample(x, (6, 7), "linear", align_corners=True),
+    ]  # fmt: skip
+
+
+def torch_resized(torch: Any, x: Any) -> list[Any]:
+    resize = torch.nn.functional.interpolate
+    return [
+        resize(x, (6, 10)), resize(x, (5, 2)), resize(x, (6, 7), mode="bilinear"),
+        resize(x, (6, 7), mode="bilinear", align_corners=True),
+    ]  # fmt: skip
 
 
 def windows(x: ark.Tensor) -> list[ark.Tensor]:
@@ -340,6 +389,26 @@ CASES: dict[str, Case] = {
     ),
     "top_k": Case(
         lambda x: [ark.top_k(x, 3)[0]], (X,), lambda torch, x: [torch.topk(x, 3).values]
+    ),
+    "sort": Case(
+        lambda x: [ark.sort(x)[0], ark.sort(x, 0, descending=True)[0]], (X,),
+        lambda torch, x: [x.sort().values, x.sort(0, descending=True).values],
+    ),
+    "argsort": Case(
+        lambda x: [x + ark.cast(ark.argsort(x), ark.fp32)], (X,),
+        lambda torch, x: [x + x.argsort()],
+    ),
+    "cumsum": Case(
+        lambda x, y: [ark.cumsum(x), ark.cumsum(x, 0), ark.cumsum(y)], (X, (2, 67)),
+        lambda torch, x, y: [x.cumsum(1), x.cumsum(0), y.cumsum(1)],
+    ),
+    "group_norm and batch_norm": Case(
+        channel_norms, ((2, 4, 3, 5), (4,), (4,), (4,)), torch_channel_norms
+    ),
+    "upsample": Case(resized, ((2, 3, 3, 5),), torch_resized),
+    "transposed convolutions": Case(
+        transposed_convolutions, ((2, 4, 3, 5), (4, 3, 3, 2), (3,), (4, 2, 2, 2)),
+        torch_transposed_convolutions,
     ),
     "indexed_matmul": Case(
         lambda x, w: [ark.indexed_matmul(x, w, ark.constant(EXPERTS))], ((4, 1, 5), (3, 6, 5)),

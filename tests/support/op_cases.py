@@ -28,6 +28,7 @@ from op_case import (
     late_extremes,
     positive,
 )
+from order_cases import ORDERS
 from window_cases import WINDOWS
 
 import ark_mlir as ark
@@ -315,6 +316,16 @@ CASES: dict[str, Case] = {
     "top_threshold": Case(thresholds, ((5, 33),), (ark.fp32,), positive),
     "layernorm": Case(with_weights(ark.layernorm), (X, ROW, ROW), FLOATS),
     "rmsnorm": Case(lambda x, w: [ark.rmsnorm(x), ark.rmsnorm(x, w, eps=0.5)], (X, ROW), FLOATS),
+    "group_norm": Case(
+        lambda x, w, b: [ark.group_norm(x, 3), ark.group_norm(x, 2, w, b, eps=0.5)],
+        ((2, 6, 3, 5), (6,), (6,)), FLOATS,
+    ),
+    "batch_norm": Case(
+        lambda x, m, w, b: [
+            ark.batch_norm(x, m, m * m), ark.batch_norm(x, m, ark.abs(w), w, b, eps=0.5)
+        ],
+        ((2, 6, 3, 5), (6,), (6,), (6,)), FLOATS, positive,
+    ),
     "matmul": Case(products, ((2, 3, 5), (5, 4)), MATRIX),
     "matmul of integers with wide sums": Case(
         lambda a, b: [ark.matmul(a, b, transpose_other=True, out_dtype=ark.int64)],
@@ -396,6 +407,7 @@ CASES: dict[str, Case] = {
     ),
     "grouped_matmul": Case(groups, ((7, 12), (4, 5, 12)), MATRIX),
     "grouped_matmul of many rows": Case(groups, ((70, 64), (3, 40, 64)), FLOATS),
+    **ORDERS,
     **WINDOWS,
     "update": Case(updates, ((2, 3), (1, 5)), EVERY, extremes),
     "custom op": Case(customs, ((8, 12), (8, 12), (12,)), FLOATS),

@@ -35,9 +35,10 @@ from ..ops import (
     where,
 )
 from ..ops.common import emit
+from ..ops.conversions import converted, wide
 from ..program import shape_of
 from ..tensor import Tensor
-from .table import Step, derivative, narrow, unbroadcast, wide
+from .table import Step, derivative, unbroadcast
 
 __all__: list[str] = []
 
@@ -92,7 +93,7 @@ def _give_by_products(op: Any, step: Step, scores: _Scores) -> None:
     g, v = scores.grouped(step.g), scores.shared_rows(step.read(op.value))
     slopes = matmul(wide(g), wide(v), transpose_other=True)
     if q.dtype.itemsize < 4:
-        shares = narrow(scores.weights(scores.log_sum_exp()), q.dtype)
+        shares = converted(scores.weights(scores.log_sum_exp()), q.dtype)
         # The mean of a row's slopes, weighted by the row's weights, is the scalar product of the
         # result's row and its cotangent.
         mean = reduce_sum(wide(g) * wide(scores.grouped(step.y)), -1)
@@ -101,7 +102,7 @@ def _give_by_products(op: Any, step: Step, scores: _Scores) -> None:
         mean = reduce_sum(slopes * shares, -1)
     slopes = wide(shares) * (slopes - mean)
     if any(step.needs(value) for value in (op.query, op.key)):
-        scaled = narrow(slopes * scores.scale, q.dtype)
+        scaled = converted(slopes * scores.scale, q.dtype)
         step.give(op.query, lambda: reshape(scores.query_cotangent(scaled), shape_of(op.query)))
         step.give(op.key, lambda: scores.key_cotangent(scaled))
     shape = (*shape_of(op.query)[:-1], scores.k.shape[-2])
@@ -286,13 +287,13 @@ class _Scores:
         (log_sum_exp,) = step.results
         assert g is not None
         slopes = self.weights(log_sum_exp) * g
-        scaled = narrow(slopes * self.scale, self.q.dtype)
+        scaled = converted(slopes * self.scale, self.q.dtype)
         cotangents: list[Tensor | None] = [self.query_cotangent(scaled), self.key_cotangent(scaled)]
         if self.mask is not None and self.mask.dtype is bool_:
             cotangents.append(None)
         elif self.mask is not None:
             whole = unbroadcast(slopes, self.mask.shape)
-            cotangents.append(narrow(whole, self.mask.dtype))
+            cotangents.append(converted(whole, self.mask.dtype))
         return cotangents
 
 

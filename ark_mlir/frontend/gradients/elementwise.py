@@ -12,8 +12,9 @@ from ..ops import pow as power
 from ..ops import sigmoid as sigmoid_of
 from ..ops import sin as sin_of
 from ..ops import tanh as tanh_of
+from ..ops.conversions import wide
 from ..tensor import Tensor
-from .table import Step, derivative, wide
+from .table import Step, derivative
 
 __all__: list[str] = []
 

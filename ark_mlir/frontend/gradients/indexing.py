@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..ops import gather as gathered
-from ..ops.scatter import scattered
+from ..ops.scattering import scattered
 from ..program import shape_of
 from .table import Step, derivative
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ..ops import matmul, reshape, rope, slice
+from ..ops.conversions import wide
 from ..program import shape_of
 from ..tensor import Tensor
-from .table import Step, derivative, wide
+from .table import Step, derivative
 
 __all__: list[str] = []
 

@@ -6,9 +6,10 @@ import math
 from typing import Any
 
 from ..ops import broadcast_to, cast, div, equal, reduce_mean, reduce_sum, reshape, rsqrt
+from ..ops.conversions import wide
 from ..program import shape_of
 from ..tensor import Tensor
-from .table import Step, derivative, wide
+from .table import Step, derivative
 
 __all__: list[str] = []
 

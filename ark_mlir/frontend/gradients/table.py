@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ... import ir
-from ...dtypes import DType, fp32
 from ..derivatives import check_fresh
-from ..ops import cast, reduce_sum, reshape
+from ..ops import reduce_sum
+from ..ops.conversions import converted, shaped
 from ..program import Program, dtype_of, shape_of
 from ..tensor import Tensor
 
@@ -28,9 +28,7 @@ __all__ = [
     "Rule",
     "Step",
     "derivative",
-    "narrow",
     "unbroadcast",
-    "wide",
 ]
 
 Rule = Callable[[Any, "Step"], None]
@@ -49,6 +47,7 @@ REFUSED: Mapping[str, str] = {
     "ark.custom": "a custom op has no rule; use other ops where a derivative is needed",
     "ark.recv": "the derivative belongs to the rank that sent the tensor; return it to that rank "
     "with ark.send, which passes it to ark.gradients as seed=",
+    "ark.segment_max": "the maximum of a segment has no rule; ark.reduce_max has a derivative",
     "ark.send": "the derivative comes from the rank that received the tensor; receive it with "
     "ark.recv and pass it to ark.gradients as seed=",
     "ark.top_threshold": "a threshold selects; the comparison with it has no derivative",
@@ -108,20 +107,7 @@ class Step:
         operand's dtype.
         """
         if value is not None and self.needs(value):
-            self.receive(value, narrow(unbroadcast(make(), shape_of(value)), dtype_of(value)))
-
-
-def wide(x: Tensor) -> Tensor:
-    """Returns `x` cast to fp32 if its elements have less than 4 bytes, else `x` itself.
-
-    Rules with several rounded steps compute in such a type.
-    """
-    return x if x.dtype.itemsize >= 4 else cast(x, fp32)
-
-
-def narrow(x: Tensor, dtype: DType) -> Tensor:
-    """Returns `x` in the given dtype."""
-    return x if x.dtype == dtype else cast(x, dtype)
+            self.receive(value, converted(unbroadcast(make(), shape_of(value)), dtype_of(value)))
 
 
 def unbroadcast(x: Tensor, shape: tuple[int, ...]) -> Tensor:
@@ -132,4 +118,4 @@ def unbroadcast(x: Tensor, shape: tuple[int, ...]) -> Tensor:
     axes = [*range(lead)]
     axes += [lead + i for i, extent in enumerate(shape) if x.shape[lead + i] != extent]
     total = reduce_sum(x, tuple(axes)) if axes else x
-    return total if total.shape == shape else reshape(total, shape)
+    return shaped(total, shape)

@@ -7,7 +7,8 @@ import functools
 import itertools
 from typing import Any
 
-from ..ops import add, concat, reshape, slice, transpose, zeros
+from ..ops import add, reshape, slice, transpose
+from ..ops.composed import surrounded
 from ..program import shape_of
 from ..tensor import Tensor
 from .table import Step, derivative
@@ -44,7 +45,7 @@ def part(op: Any, step: Step) -> None:
         bounds = zip(op.starts, op.stops, op.steps, shape_of(op.source), strict=True)
         for axis, (start, stop, stride, extent) in enumerate(bounds):
             g = _spread(g, axis, int(stride), int(stop) - int(start))
-            g = _surrounded(g, axis, int(start), extent - int(stop))
+            g = surrounded(g, axis, int(start), extent - int(stop))
         return g
 
     step.give(op.source, padded)
@@ -56,24 +57,13 @@ def _spread(g: Tensor, axis: int, stride: int, length: int) -> Tensor:
         return g
     shape = g.shape
     g = reshape(g, (*shape[: axis + 1], 1, *shape[axis + 1 :]))
-    g = _surrounded(g, axis + 1, 0, stride - 1)
+    g = surrounded(g, axis + 1, 0, stride - 1)
     g = reshape(g, (*shape[:axis], shape[axis] * stride, *shape[axis + 1 :]))
     if g.shape[axis] <= length:
-        return _surrounded(g, axis, 0, length - g.shape[axis])
+        return surrounded(g, axis, 0, length - g.shape[axis])
     stops = list(g.shape)
     stops[axis] = length
     return slice(g, [0] * g.ndim, stops)
-
-
-def _surrounded(g: Tensor, axis: int, before: int, after: int) -> Tensor:
-    """Adds zeros before and after the elements along an axis."""
-
-    def filler(extent: int) -> list[Tensor]:
-        shape = (*g.shape[:axis], extent, *g.shape[axis + 1 :])
-        return [zeros(shape, g.dtype)] if extent else []
-
-    parts = [*filler(before), g, *filler(after)]
-    return concat(parts, axis) if len(parts) > 1 else g
 
 
 @derivative("windows")
@@ -94,7 +84,7 @@ def windows(op: Any, step: Step) -> None:
         for position, (axis, _, stride, dilation) in zip(element, axes, strict=True):
             begin, length = position * dilation, stride * (part.shape[axis] - 1) + 1
             part = _spread(part, axis, stride, length)
-            part = _surrounded(part, axis, begin, shape[axis] - begin - length)
+            part = surrounded(part, axis, begin, shape[axis] - begin - length)
         return part
 
     def added() -> Tensor:

@@ -3,6 +3,7 @@
 # ruff: noqa: F403 - the __all__ of each module lists its public names
 
 from . import (
+    channel_norms,
     collectives,
     composed,
     conditions,
@@ -13,13 +14,18 @@ from . import (
     indexing,
     linear,
     losses,
+    prefixes,
     reductions,
+    resampling,
     sampling,
-    scatter,
+    scattering,
     selection,
+    sorting,
+    transposed_convolution,
     views,
     windows,
 )
+from .channel_norms import *
 from .collectives import *
 from .composed import *
 from .conditions import *
@@ -30,15 +36,20 @@ from .experts import *
 from .indexing import *
 from .linear import *
 from .losses import *
+from .prefixes import *
 from .reductions import *
+from .resampling import *
 from .sampling import *
-from .scatter import *
+from .scattering import *
 from .selection import *
+from .sorting import *
+from .transposed_convolution import *
 from .views import *
 from .views import getitem as getitem
 from .windows import *
 
 __all__: list[str] = []
+__all__ += channel_norms.__all__
 __all__ += collectives.__all__
 __all__ += composed.__all__
 __all__ += conditions.__all__
@@ -49,9 +60,13 @@ __all__ += experts.__all__
 __all__ += indexing.__all__
 __all__ += linear.__all__
 __all__ += losses.__all__
+__all__ += prefixes.__all__
 __all__ += reductions.__all__
+__all__ += resampling.__all__
 __all__ += sampling.__all__
-__all__ += scatter.__all__
+__all__ += scattering.__all__
 __all__ += selection.__all__
+__all__ += sorting.__all__
+__all__ += transposed_convolution.__all__
 __all__ += views.__all__
 __all__ += windows.__all__

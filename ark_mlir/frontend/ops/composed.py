@@ -134,15 +134,25 @@ def pad(
     """
     source = as_tensor(x, "pad")
     pairs = _widths(widths, source.ndim)
-    for axis, pair in enumerate(pairs):
-        shape = source.shape
-        before, after = (
-            [full((*shape[:axis], width, *shape[axis + 1 :]), value, source.dtype)] if width else []
-            for width in pair
-        )
-        if before or after:
-            source = concat([*before, source, *after], axis, name or "pad")
+    for axis, (before, after) in enumerate(pairs):
+        source = surrounded(source, axis, before, after, value, name or "pad")
     return source
+
+
+def surrounded(
+    x: Tensor, axis: int, before: int, after: int, value: float = 0, name: str | None = None
+) -> Tensor:
+    """Returns `x` with numbers of elements of one value before and after it along an axis.
+
+    The axis and the numbers are not negative.
+    """
+
+    def filler(extent: int) -> list[Tensor]:
+        shape = (*x.shape[:axis], extent, *x.shape[axis + 1 :])
+        return [full(shape, value, x.dtype)] if extent else []
+
+    parts = [*filler(before), x, *filler(after)]
+    return concat(parts, axis, name) if len(parts) > 1 else x
 
 
 def _widths(widths: object, rank: int) -> list[tuple[int, int]]:

@@ -7,12 +7,13 @@ import itertools
 import math
 from collections.abc import Sequence
 
-from ...dtypes import DType, bool_, fp32
+from ...dtypes import DType, bool_
 from ..operands import as_tensor
 from ..shapes import as_entries, as_int, as_ints, invalid
 from ..tensor import Tensor
 from .composed import pad
-from .elementwise import add, cast, mul
+from .conversions import converted, shaped, wide
+from .elementwise import add, mul
 from .linear import matmul
 from .views import reshape
 from .windows import windows
@@ -23,7 +24,7 @@ __all__ = ["conv1d", "conv2d"]
 MAX_SHIFTS = 64
 
 # One number for all dimensions, or a number or a pair of numbers for each of them.
-_Padding = int | Sequence[int | Sequence[int]]
+Padding = int | Sequence[int | Sequence[int]]
 
 
 def conv1d(
@@ -104,7 +105,7 @@ def _convolution(
     filters: Tensor,
     bias: Tensor | None,
     stride: int | Sequence[int],
-    padding: _Padding,
+    padding: Padding,
     dilation: int | Sequence[int],
     groups: int,
     name: str | None,
@@ -113,11 +114,11 @@ def _convolution(
     images, weights = as_tensor(x, label), as_tensor(filters, label, "filters")
     if images.ndim not in (rank + 1, rank + 2):
         raise invalid(f"x must have rank {rank + 1} or {rank + 2}, not {images.ndim}", op)
-    strides = _numbers(stride, rank, "stride", op)
-    dilations = _numbers(dilation, rank, "dilation", op)
-    pads = _pads(padding, rank, op)
+    strides = numbers_of(stride, rank, "stride", op)
+    dilations = numbers_of(dilation, rank, "dilation", op)
+    pads = pads_of(padding, rank, op)
     number = as_int(groups, "groups", op)
-    _check_dtype(images.dtype, bias is not None, op)
+    check_dtype(images.dtype, bias is not None, op)
     _check_filters(images, weights, rank, number, op)
     batched = images if images.ndim == rank + 2 else reshape(images, (1, *images.shape))
     batched = pad(batched, [(0, 0), (0, 0), *pads])
@@ -132,20 +133,26 @@ def _convolution(
             )
     found = convolved(batched, weights, strides, dilations, number)
     shape = found.shape if images.ndim == rank + 2 else found.shape[1:]
+    return add_bias(found, bias, shape, rank, op, name or label)
+
+
+def add_bias(
+    x: Tensor, bias: Tensor | None, shape: tuple[int, ...], rank: int, op: str, name: str
+) -> Tensor:
+    """Returns a convolution's result ``[N, F, ...]`` as `shape`, with the bias ``[F]`` added."""
     if bias is None:
-        return reshape(found, shape, name or label)
-    addend = as_tensor(bias, label, "bias")
-    if addend.shape != weights.shape[:1] or addend.dtype != images.dtype:
+        return reshape(x, shape, name)
+    addend, features = as_tensor(bias, op.removeprefix("ark."), "bias"), x.shape[1]
+    if addend.shape != (features,) or addend.dtype != x.dtype:
         raise invalid(
-            f"bias must have shape [{weights.shape[0]}] and dtype {images.dtype}, not "
+            f"bias must have shape [{features}] and dtype {x.dtype}, not "
             f"{list(addend.shape)} and {addend.dtype}",
             op,
         )
-    addend = reshape(addend, (weights.shape[0], *(1,) * rank))
-    return add(reshape(found, shape), addend, name or label)
+    return add(reshape(x, shape), reshape(addend, (features, *(1,) * rank)), name)
 
 
-def _check_dtype(dtype: DType, has_bias: bool, op: str) -> None:
+def check_dtype(dtype: DType, has_bias: bool, op: str) -> None:
     if dtype is bool_:
         raise invalid("x has dtype bool, which has no sums; ark.cast converts it", op)
     if has_bias and dtype.is_float and dtype.itemsize == 1:
@@ -175,7 +182,7 @@ def _check_filters(images: Tensor, filters: Tensor, rank: int, groups: int, op: 
         raise invalid(f"x has dtype {images.dtype} and filters have {filters.dtype}", op)
 
 
-def _numbers(values: int | Sequence[int], rank: int, label: str, op: str) -> list[int]:
+def numbers_of(values: int | Sequence[int], rank: int, label: str, op: str) -> list[int]:
     """Returns a positive number for each of `rank` dimensions."""
     numbers = as_ints(values, label, op)
     numbers = numbers * rank if len(numbers) == 1 else numbers
@@ -185,7 +192,7 @@ def _numbers(values: int | Sequence[int], rank: int, label: str, op: str) -> lis
     return numbers
 
 
-def _pads(padding: _Padding, rank: int, op: str) -> list[tuple[int, int]]:
+def pads_of(padding: Padding, rank: int, op: str) -> list[tuple[int, int]]:
     """Returns the numbers of zeros before and after each of `rank` dimensions."""
     entries = [as_ints(entry, "padding", op) for entry in as_entries(padding, "padding", op)]
     if rank == 1 and [len(entry) for entry in entries] == [1, 1]:
@@ -257,13 +264,13 @@ def depthwise(filters: Tensor, parts: Sequence[Tensor]) -> Tensor:
     features = filters.shape[0] // channels
     # Without another dimension for one feature, ops after the sum are in the same task.
     each, one = ((features,), (1,)) if features != 1 else ((), ())
-    rows = _wide(reshape(filters, (1, channels, *each, *(1,) * len(shape), len(parts))))
+    rows = wide(reshape(filters, (1, channels, *each, *(1,) * len(shape), len(parts))))
     products = [
-        mul(_wide(_shaped(part, (batch, channels, *one, *shape))), rows[..., number])
+        mul(wide(shaped(part, (batch, channels, *one, *shape))), rows[..., number])
         for number, part in enumerate(parts)
     ]
-    result = _shaped(functools.reduce(add, products), (batch, channels * features, *shape))
-    return _cast(result, parts[0].dtype)
+    result = shaped(functools.reduce(add, products), (batch, channels * features, *shape))
+    return converted(result, parts[0].dtype)
 
 
 def product(filters: Tensor, columns: Tensor, shape: Sequence[int], groups: int) -> Tensor:
@@ -280,17 +287,4 @@ def product(filters: Tensor, columns: Tensor, shape: Sequence[int], groups: int)
     else:
         rows = reshape(filters, (groups, features // groups, depth))
     # A product of 8-bit floats is fp32.
-    return reshape(_cast(matmul(rows, columns), filters.dtype), (batch, features, *shape))
-
-
-def _wide(x: Tensor) -> Tensor:
-    # Integers wrap, and a cast from floats to integers clamps.
-    return cast(x, fp32) if x.dtype.is_float and x.dtype.itemsize < 4 else x
-
-
-def _shaped(x: Tensor, shape: tuple[int, ...]) -> Tensor:
-    return x if x.shape == shape else reshape(x, shape)
-
-
-def _cast(x: Tensor, dtype: DType) -> Tensor:
-    return x if x.dtype is dtype else cast(x, dtype)
+    return reshape(converted(matmul(rows, columns), filters.dtype), (batch, features, *shape))

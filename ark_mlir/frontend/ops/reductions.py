@@ -207,7 +207,7 @@ def layernorm(
         dialect.LayernormOp,
         name,
         operand=as_tensor(x, "layernorm"),
-        eps=_as_eps(eps, "layernorm"),
+        eps=as_eps(eps, "layernorm"),
         weight=None if weight is None else as_tensor(weight, "layernorm", "weight"),
         bias=None if bias is None else as_tensor(bias, "layernorm", "bias"),
     )
@@ -235,12 +235,12 @@ def rmsnorm(
         dialect.RmsnormOp,
         name,
         operand=as_tensor(x, "rmsnorm"),
-        eps=_as_eps(eps, "rmsnorm"),
+        eps=as_eps(eps, "rmsnorm"),
         weight=None if weight is None else as_tensor(weight, "rmsnorm", "weight"),
     )
 
 
-def _as_eps(eps: float, op: str) -> float:
+def as_eps(eps: float, op: str) -> float:
     if isinstance(eps, bool) or not isinstance(eps, (int, float)) or not 0 <= eps < float("inf"):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise invalid(f"eps must be finite and not negative, not {eps!r}", f"ark.{op}")
     return float(eps)

@@ -6,11 +6,14 @@ from . import elementwise as elementwise
 from . import indexing as indexing
 from . import linear as linear
 from . import losses as losses
+from . import norms as norms
 from . import pooling as pooling
+from . import prefixes as prefixes
 from . import reductions as reductions
 from . import resampling as resampling
 from . import rounding as rounding
 from . import scattering as scattering
+from . import sorting as sorting
 from . import transformer as transformer
 from . import trigonometry as trigonometry
 from . import views as views

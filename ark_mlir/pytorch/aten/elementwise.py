@@ -51,6 +51,29 @@ _COMPARISONS: dict[str, Callable[..., ark.Tensor]] = {
 }
 
 
+def _enter_number_of_two(name: str, op: Callable[..., ark.Tensor]) -> None:
+    def extreme(out: Out, a: Operand, b: Operand) -> ark.Tensor:
+        """Returns the extreme of two elements, or the one that is a number beside NaN."""
+        lhs, rhs = tensor(a, out.dtype), tensor(b, out.dtype)
+        if out.dtype is bool_:
+            return _OF_BOOLS[op.__name__](lhs, rhs)
+        found = op(lhs, rhs)
+        if not out.dtype.is_float:
+            return found
+        return ark.where(lhs != lhs, rhs, ark.where(rhs != rhs, lhs, found))
+
+    aten(f"{name}.default")(extreme)
+
+
+_enter_number_of_two("fmax", ark.maximum)
+_enter_number_of_two("fmin", ark.minimum)
+
+
+@aten("ldexp.Tensor")
+def _ldexp(out: Out, x: Operand, exponent: Operand) -> ark.Tensor:
+    return ark.mul(tensor(x, out.dtype), ark.pow(2.0, tensor(exponent, out.dtype)))
+
+
 def _enter_unary(name: str, op: Callable[..., ark.Tensor]) -> None:
     def unary(out: Out, x: Operand) -> ark.Tensor:
         # torch computes such a function of integers in floats.

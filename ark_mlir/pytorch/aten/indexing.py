@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from ... import frontend as ark
-from ...dtypes import bool_, int64
-from .table import Out, aten, unsupported
+from ...dtypes import bool_, int32, int64
+from ...frontend.ops.scattering import scattered
+from .table import Out, Unavailable, aten, unsupported
 from .values import Operand, axis_of, shaped, tensor
+
+_BAG = Unavailable("the offsets of an embedding bag, which its derivative needs")
 
 
 @aten("embedding.default")
@@ -54,6 +58,56 @@ def _index(out: Out, x: Operand, indices: Sequence[Operand | None]) -> ark.Tenso
     """Merges the indexed dimensions into one, and gathers along it."""
     source, plan = tensor(x), Indexed(tensor(x).shape, indices)
     return ark.gather(plan.merged(source), plan.positions, plan.first)
+
+
+@aten("repeat_interleave.Tensor")
+def _repeat_interleave(out: Out, repeats: Operand, *, output_size: int | None = None) -> ark.Tensor:
+    """Returns each index as often as `repeats` says; a run fails if it does not fill the result.
+
+    ``torch.repeat_interleave`` with a tensor of numbers selects by these indices.
+    """
+    counts = tensor(repeats, int64)
+    if counts.size == 0:
+        return ark.zeros(out.shape, out.dtype)
+    ends = ark.cumsum(counts)
+    numbers = ark.reshape(ark.arange(out.shape[0], dtype=int64), (out.shape[0], 1))
+    passed = ark.reduce_sum(ark.cast(ends <= numbers, int32), -1, keepdims=False)
+    return tensor(passed, out.dtype)
+
+
+@aten("_embedding_bag.default", "_embedding_bag_forward_only.default")
+def _embedding_bag(
+    out: tuple[Out, ...],
+    weight: Operand,
+    indices: Operand,
+    offsets: Operand,
+    scale_grad_by_freq: bool = False,
+    mode: int = 0,
+    sparse: bool = False,
+    per_sample_weights: Operand | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int = -1,
+) -> Any:
+    """Returns the sum (mode 0) or the mean (mode 1) of the rows of each bag."""
+    if mode not in (0, 1):
+        raise unsupported("an embedding bag with mode='max'")
+    table, flat, begins = tensor(weight), tensor(indices, int64), tensor(offsets, int64)
+    bags, count = out[0].shape[0], flat.size
+    if count == 0 or bags == 0:
+        return ark.zeros(out[0].shape, out[0].dtype), *(_BAG,) * 3
+    begins = begins[:bags]
+    positions = ark.reshape(ark.arange(count, dtype=int64), (count, 1))
+    bag = ark.reduce_sum(ark.cast(begins <= positions, int32), -1, keepdims=False) - 1
+    if padding_idx >= 0:  # the sum ignores a bag out of range
+        bag = ark.where(flat == padding_idx, -1, bag)
+    rows = ark.embedding(flat, table)
+    if per_sample_weights is not None:
+        rows = rows * ark.unsqueeze(tensor(per_sample_weights, rows.dtype), -1)
+    sums = scattered(bag, rows, bags, 0)
+    if mode == 1:
+        sizes = ark.bincount(bag, bags, ark.ones(bag.shape, sums.dtype))
+        sums = sums / ark.unsqueeze(ark.maximum(sizes, 1), -1)
+    return tensor(sums, out[0].dtype), *(_BAG,) * 3
 
 
 class Indexed:
@@ -104,12 +158,12 @@ class Indexed:
 
 def flat_along(shape: Sequence[int], axis: int, index: ark.Tensor) -> ark.Tensor:
     """Returns the positions of the elements that `index` selects along an axis of a flat tensor."""
-    positions = tensor(index, int64)
-    strides = _strides(shape)
-    grids = np.indices(index.shape, dtype=np.int64)
-    fixed = sum((g * s for a, (g, s) in enumerate(zip(grids, strides, strict=True)) if a != axis),
-                np.zeros(index.shape, np.int64))  # fmt: skip
-    return positions * strides[axis] + ark.constant(fixed, int64) if index.shape else positions
+    flat, strides = tensor(index, int64) * math.prod(shape[axis + 1 :]), _strides(shape)
+    for other, (extent, stride) in enumerate(zip(index.shape, strides, strict=True)):
+        if other != axis and extent > 1:
+            first = ark.arange(extent, dtype=int64) * stride
+            flat = flat + ark.reshape(first, (extent, *(1,) * (index.ndim - other - 1)))
+    return flat
 
 
 def _flat_positions(positions: Sequence[ark.Tensor], extents: Sequence[int]) -> ark.Tensor:

@@ -19,7 +19,7 @@ import numpy as np
 
 from ... import frontend as ark
 from ...dtypes import bool_, fp32, int64
-from ...frontend.ops.scatter import scattered
+from ...frontend.ops.scattering import scattered
 from .indexing import flat_along
 from .table import Deferred, Out, Unavailable, aten
 from .values import Operand, shaped, tensor
@@ -27,7 +27,9 @@ from .windows import Windows, as_many, check_floats, elements, fitted
 
 Many = int | Sequence[int] | None
 
-_NO_POSITIONS = Unavailable("the positions of the maxima of an adaptive pool")
+_NO_POSITIONS = Unavailable(
+    "the positions of the maxima of an adaptive pool with windows of several sizes"
+)
 
 
 def _reduced(
@@ -209,7 +211,14 @@ def _enter_adaptive(rank: int) -> None:
         return tensor(means, out.dtype)
 
     def largest(out: tuple[Out, Out], x: Operand, output_size: Many) -> Any:
-        return _adapted(tensor(x), out[0].shape[-rank:], ark.reduce_max), _NO_POSITIONS
+        value, shape = tensor(x), out[0].shape[-rank:]
+        extents = value.shape[-rank:]
+        if any(extent % count for extent, count in zip(extents, shape, strict=True)):
+            return _adapted(value, shape, ark.reduce_max), _NO_POSITIONS
+        sizes = [extent // count for extent, count in zip(extents, shape, strict=True)]
+        windows = _windows(rank, sizes, sizes)
+        positions = Deferred(lambda: _positions(value, windows, (0,) * rank, shape))
+        return _adapted(value, shape, ark.reduce_max), positions
 
     aten(f"adaptive_avg_pool{rank}d.default", f"_adaptive_avg_pool{rank}d.default")(mean)
     aten(f"adaptive_max_pool{rank}d.default")(largest)

@@ -1,8 +1,8 @@
-"""ATen ops that write by index, and sorts.
+"""ATen ops that write by index.
 
-Sums of rows by index are an op of ark. ark has no op that replaces elements at run-time positions:
-each result compares its position with all indices. The number of comparisons is the product of the
-two counts, and has a limit. An index out of range is an error of the run.
+An op of ark adds slices by index, and another one finds the last slice with an index, which
+replaces the present one. A reduction by ``scatter_reduce`` compares positions of results with all
+indices, and has a limit of comparisons. An index out of range is an error of the run.
 """
 
 from __future__ import annotations
@@ -13,26 +13,24 @@ from collections.abc import Sequence
 import numpy as np
 
 from ... import frontend as ark
-from ...dtypes import DType, bool_, int32, int64
-from ...frontend.ops.scatter import scattered
-from .indexing import Indexed, flat_along, take_along
+from ...dtypes import bool_, int32, int64
+from ...frontend.ops.scattering import in_range, replaced, scattered
+from .indexing import Indexed, flat_along
 from .reductions import product
 from .table import Out, aten, unsupported
-from .values import Operand, axis_of, promoted, shaped, tensor, to
+from .values import Operand, axis_of, shaped, tensor, to
+
+__all__ = ["check_size"]
 
 _MAX_COMPARISONS = 1 << 22
 
 
-def _check_size(*extents: int) -> None:
+def check_size(*extents: int) -> None:
+    """Raises UnsupportedError if the product of extents, a number of comparisons, is too large."""
     if math.prod(extents) > _MAX_COMPARISONS:
         raise unsupported(
             f"{math.prod(extents)} comparisons of positions; the limit is {_MAX_COMPARISONS}"
         )
-
-
-def _checked(index: Operand, extent: int) -> ark.Tensor:
-    """Returns indices in ``[0, extent)``; the run raises an error for others."""
-    return ark.gather(ark.arange(extent, dtype=int64), tensor(index, int64), 0)
 
 
 def _last(axis: int, rank: int) -> list[int]:
@@ -40,8 +38,58 @@ def _last(axis: int, rank: int) -> list[int]:
     return [a for a in range(rank) if a != axis] + [axis]
 
 
+def _part(x: ark.Tensor, shape: Sequence[int]) -> ark.Tensor:
+    """Returns the first elements of `x` along each dimension; torch ignores the others."""
+    if x.shape == tuple(shape):
+        return x
+    return x[tuple(slice(0, extent) for extent in shape)]
+
+
+def _written(x: ark.Tensor, axis: int, index: Operand, source: ark.Tensor) -> ark.Tensor:
+    """Returns `x` with the elements that `index` selects along an axis replaced.
+
+    The last of several indices of an element wins. `source` has the shape of `index`, or rank zero.
+    """
+    positions = tensor(index)
+    if x.ndim == 0:
+        x, positions = ark.reshape(x, (1,)), ark.reshape(positions, (positions.size,))
+        return ark.reshape(_written(x, 0, positions, source), ())
+    if positions.size == 0 or x.size == 0:
+        return x
+    flat = flat_along(x.shape, axis, in_range(tensor(positions, int64), x.shape[axis]))
+    values = ark.reshape(ark.broadcast_to(source, positions.shape), (positions.size,))
+    rows = ark.reshape(x, (x.size,))
+    return shaped(replaced(rows, ark.reshape(flat, (flat.size,)), values, 0), x.shape)
+
+
+@aten("scatter.src")
+def _scatter(out: Out, x: Operand, dim: int, index: Operand, src: Operand) -> ark.Tensor:
+    target, positions = tensor(x), tensor(index)
+    source = _part(tensor(src, out.dtype), positions.shape)
+    return _written(target, axis_of(dim, target.ndim), positions, source)
+
+
+@aten("scatter.value")
+def _scatter_value(out: Out, x: Operand, dim: int, index: Operand, value: Operand) -> ark.Tensor:
+    target = tensor(x)
+    source = tensor(to(value, target.dtype), target.dtype)
+    return _written(target, axis_of(dim, target.ndim), index, source)
+
+
+@aten("scatter.reduce", "scatter.value_reduce")
+def _scatter_joined(
+    out: Out, x: Operand, dim: int, index: Operand, src: Operand, *, reduce: str
+) -> ark.Tensor:
+    """Adds or multiplies as ``scatter_reduce`` does, with the older names of the reductions."""
+    shape = tensor(index).shape
+    source = tensor(to(src, out.dtype), out.dtype)
+    source = source if source.ndim == len(shape) else ark.broadcast_to(source, shape)
+    name = {"add": "sum", "multiply": "prod"}[reduce]
+    return _scatter_reduce(out, x, dim, index, source, name)
+
+
 class _Writes:
-    """Writes to the elements of `x` that indices along an axis select.
+    """The writes to the elements of `x` that indices along an axis select.
 
     Args:
         x: the tensor that is written to.
@@ -57,20 +105,14 @@ class _Writes:
         ):
             raise unsupported("an index with fewer rows than the tensor")
         extent, count = x.shape[axis], positions.shape[axis]
-        _check_size(x.size, count)
-        self._x, self._axis, self.count = x, axis, count
+        check_size(x.size, count)
+        self._x, self._axis = x, axis
         self._back = np.argsort(_last(axis, x.ndim)).tolist()
-        rows = ark.transpose(_checked(positions, extent), _last(axis, x.ndim))
+        checked = in_range(tensor(positions, int64), extent)
+        rows = ark.transpose(checked, _last(axis, x.ndim))
         numbers = ark.arange(extent, dtype=int64)
         # [..., position, index]
-        self.hits = ark.equal(ark.unsqueeze(rows, -2), ark.reshape(numbers, (extent, 1)))
-
-    def last(self, source: ark.Tensor) -> ark.Tensor:
-        """Returns `x` with elements of `source`; the last of several indices of an element wins."""
-        number = ark.where(self.hits, ark.arange(self.count, dtype=int32), -1)
-        latest = ark.transpose(ark.reduce_max(number, -1, keepdims=False), self._back)
-        chosen = take_along(source, self._axis, ark.maximum(latest, 0))
-        return ark.where(latest >= 0, chosen, self._x)
+        self._hits = ark.equal(ark.unsqueeze(rows, -2), ark.reshape(numbers, (extent, 1)))
 
     def reduced(self, source: ark.Tensor, reduce: str, include_self: bool) -> ark.Tensor:
         """Returns `x` with the maxima (``amax``), minima or products of elements of `source`.
@@ -84,7 +126,7 @@ class _Writes:
             "amax": (low, ark.maximum), "amin": (high, ark.minimum), "prod": (1, ark.mul)
         }[reduce]  # fmt: skip
         rows = ark.unsqueeze(ark.transpose(source, _last(self._axis, source.ndim)), -2)
-        given = ark.where(self.hits, rows, fill)
+        given = ark.where(self._hits, rows, fill)
         if reduce == "prod":
             found = product(given, given.ndim - 1)
         else:
@@ -93,38 +135,19 @@ class _Writes:
         found = ark.transpose(found, self._back)
         if include_self:
             return join(self._x, found)
-        hit = ark.reduce_max(ark.cast(self.hits, int32), -1, keepdims=False)
+        hit = ark.reduce_max(ark.cast(self._hits, int32), -1, keepdims=False)
         return ark.where(ark.transpose(hit, self._back) > 0, found, self._x)
-
-    def filled(self, value: Operand) -> ark.Tensor:
-        """Returns `x` with `value` at all elements that the indices select."""
-        hit = ark.reduce_max(ark.cast(self.hits, int32), -1, keepdims=False)
-        return ark.where(ark.transpose(hit, self._back) > 0, value, self._x)
-
-
-@aten("scatter.src")
-def _scatter(out: Out, x: Operand, dim: int, index: Operand, src: Operand) -> ark.Tensor:
-    target, positions, source = tensor(x), tensor(index), tensor(src)
-    if positions.shape != source.shape:
-        raise unsupported("a scatter of a part of its source")
-    return _Writes(target, axis_of(dim, target.ndim), positions).last(source)
-
-
-@aten("scatter.value")
-def _scatter_value(out: Out, x: Operand, dim: int, index: Operand, value: Operand) -> ark.Tensor:
-    target = tensor(x)
-    return _Writes(target, axis_of(dim, target.ndim), index).filled(to(value, target.dtype))
 
 
 @aten("scatter_add.default")
 def _scatter_add(out: Out, x: Operand, dim: int, index: Operand, src: Operand) -> ark.Tensor:
     target, positions, source = tensor(x), tensor(index), tensor(src)
-    if positions.shape != source.shape:
-        raise unsupported("a scatter of a part of its source")
+    source = _part(source, positions.shape)
     if target.ndim == 0:
         return target + source
     axis, count = axis_of(dim, target.ndim), source.size
-    flat = flat_along(target.shape, axis, _checked(positions, target.shape[axis]))
+    checked = in_range(tensor(positions, int64), target.shape[axis])
+    flat = flat_along(target.shape, axis, checked)
     sums = scattered(shaped(flat, (count,)), shaped(source, (count,)), target.size, 0)
     return target + shaped(sums, target.shape)
 
@@ -140,8 +163,7 @@ def _scatter_reduce(
     include_self: bool = True,
 ) -> ark.Tensor:
     target, positions, source = tensor(x), tensor(index), tensor(src)
-    if positions.shape != source.shape:
-        raise unsupported("a scatter of a part of its source")
+    source = _part(source, positions.shape)
     if target.ndim == 0:
         target, positions, source = (ark.reshape(t, (1,)) for t in (target, positions, source))
     if reduce in ("sum", "mean"):
@@ -175,81 +197,6 @@ def _sums(
     return ark.where(counts > 0, sums / ark.maximum(counts, 1) if mean else sums, target)
 
 
-def _count_below(bounds: ark.Tensor, x: ark.Tensor, right: bool, dtype: DType) -> ark.Tensor:
-    """Returns, for each value, the number of sorted bounds below it.
-
-    With `right`, bounds equal to the value count, too.
-    """
-    _check_size(x.size, bounds.shape[-1])
-    mine = ark.unsqueeze(x, -1)
-    before = ark.less_equal(bounds, mine) if right else ark.less(bounds, mine)
-    if x.dtype.is_float:  # NaN is larger than all numbers
-        before = ark.logical_or(before, mine != mine)
-    return ark.cast(ark.reduce_sum(ark.cast(before, int32), -1, keepdims=False), dtype)
-
-
-@aten("bucketize.Tensor")
-def _bucketize(
-    out: Out, x: Operand, boundaries: Operand, out_int32: bool = False, right: bool = False
-) -> ark.Tensor:
-    value, bounds = _alike(tensor(x), tensor(boundaries))
-    return _count_below(bounds, value, right, out.dtype)
-
-
-@aten("searchsorted.Tensor")
-def _searchsorted(
-    out: Out,
-    sorted_sequence: Operand,
-    x: Operand,
-    out_int32: bool = False,
-    right: bool = False,
-    side: str | None = None,
-    sorter: Operand | None = None,
-) -> ark.Tensor:
-    if sorter is not None:
-        raise unsupported("a search in a sequence with a sorter")
-    value, bounds = _alike(tensor(x), tensor(sorted_sequence))
-    if bounds.ndim > 1:
-        bounds = ark.unsqueeze(bounds, -2)
-    return _count_below(bounds, value, right or side == "right", out.dtype)
-
-
-def _alike(a: ark.Tensor, b: ark.Tensor) -> tuple[ark.Tensor, ark.Tensor]:
-    dtype = promoted(a, b)
-    return tensor(a, dtype), tensor(b, dtype)
-
-
-@aten("kthvalue.default")
-def _kthvalue(
-    out: tuple[Out, Out], x: Operand, k: int, dim: int = -1, keepdim: bool = False
-) -> tuple[ark.Tensor, ark.Tensor]:
-    value = tensor(x)
-    if value.ndim == 0:
-        return value, ark.zeros((), int64)
-    axis = axis_of(dim, value.ndim)
-    values, indices = _ordered(value, axis, False, k)
-    cut = tuple(slice(k - 1, k) if a == axis else slice(None) for a in range(value.ndim))
-    return shaped(values[cut], out[0].shape), shaped(indices[cut], out[1].shape)
-
-
-@aten("median.dim")
-def _median(
-    out: tuple[Out, Out], x: Operand, dim: int = -1, keepdim: bool = False
-) -> tuple[ark.Tensor, ark.Tensor]:
-    """Returns the lower median, or NaN if there is one."""
-    value = tensor(x)
-    if value.ndim == 0:
-        return _kthvalue(out, value, 1)
-    axis = axis_of(dim, value.ndim)
-    extent = value.shape[axis]
-    middle = _kthvalue(out, value, (extent + 1) // 2, dim, keepdim)
-    if not value.dtype.is_float:
-        return middle
-    largest, last = _kthvalue(out, value, extent, dim, keepdim)  # NaN is the largest
-    lost = largest != largest
-    return ark.where(lost, largest, middle[0]), ark.where(lost, last, middle[1])
-
-
 @aten("index_put.default", "_unsafe_index_put.default")
 def _index_put(
     out: Out,
@@ -265,13 +212,14 @@ def _index_put(
         return _masked_put(target, axis, index, source, accumulate)
     if accumulate:
         return _index_add(target, indices, source)
-    if len(given) != 1 or index.ndim != 1:
-        raise unsupported("writing by several indices")
-    extent, count = target.shape[axis], index.size
-    shape = (*target.shape[:axis], count, *target.shape[axis + 1 :])
-    index = ark.where(index < 0, index + extent, index)
-    spread = ark.broadcast_to(ark.reshape(index, (count, *(1,) * (target.ndim - axis - 1))), shape)
-    return _Writes(target, axis, spread).last(ark.broadcast_to(source, shape))
+    plan = Indexed(target.shape, indices)
+    if plan.positions.size == 0 or target.size == 0:
+        return target
+    merged, first = plan.merged(target), plan.first
+    shape = (*merged.shape[:first], *plan.positions.shape, *merged.shape[first + 1 :])
+    positions = in_range(plan.positions, plan.extent)
+    slices = ark.broadcast_to(source, shape)
+    return plan.restored(replaced(merged, positions, slices, first))
 
 
 def _index_add(
@@ -279,7 +227,7 @@ def _index_add(
 ) -> ark.Tensor:
     """Adds to the slices that indices select, as the gradient of a selection does."""
     plan = Indexed(target.shape, indices)
-    merged, positions = plan.merged(target), _checked(plan.positions, plan.extent)
+    merged, positions = plan.merged(target), in_range(plan.positions, plan.extent)
     lead, rest = merged.shape[: plan.first], merged.shape[plan.first + 1 :]
     spread = ark.broadcast_to(source, (*lead, *positions.shape, *rest))
     return target + plan.restored(scattered(positions, spread, plan.extent, plan.first))
@@ -305,74 +253,67 @@ def _embedding_backward(
 def _masked_put(
     target: ark.Tensor, axis: int, mask: ark.Tensor, source: ark.Tensor, accumulate: bool
 ) -> ark.Tensor:
-    if source.size != 1:
-        raise unsupported(
-            "a write by a mask, which selects a number of elements known only at run time"
-        )
-    after = target.ndim - axis - mask.ndim
-    wide = ark.reshape(mask, (*mask.shape, *(1,) * after))
-    value = ark.reshape(source, ())
+    rest = target.shape[axis + mask.ndim :]
+    wide = ark.reshape(mask, (*mask.shape, *(1,) * len(rest)))
+    value = ark.reshape(source, ()) if source.size == 1 else _in_turn(mask, source, axis, rest)
     return ark.where(wide, target + value if accumulate else value, target)
 
 
-@aten("topk.default")
-def _topk(
-    out: tuple[Out, Out],
-    x: Operand,
-    k: int,
-    dim: int = -1,
-    largest: bool = True,
-    sorted: bool = True,
-) -> tuple[ark.Tensor, ark.Tensor]:
-    return _ordered(tensor(x), dim, largest, k)
+def _in_turn(mask: ark.Tensor, source: ark.Tensor, axis: int, rest: Sequence[int]) -> ark.Tensor:
+    """Returns the slices of `source` where a mask is true, in their order.
 
-
-@aten("sort.default")
-def _sort(
-    out: tuple[Out, Out], x: Operand, dim: int = -1, descending: bool = False
-) -> tuple[ark.Tensor, ark.Tensor]:
-    return _ordered(tensor(x), dim, descending, None)
-
-
-@aten("sort.stable")
-def _stable_sort(
-    out: tuple[Out, Out],
-    x: Operand,
-    stable: bool | None = None,
-    dim: int = -1,
-    descending: bool = False,
-) -> tuple[ark.Tensor, ark.Tensor]:
-    return _ordered(tensor(x), dim, descending, None)
-
-
-def _ordered(
-    x: ark.Tensor, dim: int, descending: bool, count: int | None
-) -> tuple[ark.Tensor, ark.Tensor]:
-    """Returns the first `count` elements in order (None: all), and their indices.
-
-    Equal elements keep their order; NaN is larger than all numbers.
+    Args:
+        mask: of any shape; the element with number `n` among those that are true gets slice `n`.
+        source: a slice for each element that is true, along dimension `axis`.
+        axis: the first dimension of the mask.
+        rest: the extents after those of the mask.
     """
-    if x.ndim == 0:
-        return x, ark.zeros((), int64)
-    axis = axis_of(dim, x.ndim)
-    extent = x.shape[axis]
-    kept = extent if count is None else count
-    _check_size(x.size, extent)
-    values = ark.cast(x, int32) if x.dtype is bool_ else x
-    rows = ark.transpose(values, _last(axis, x.ndim))
-    mine, other = ark.unsqueeze(rows, -1), ark.unsqueeze(rows, -2)
-    numbers = ark.arange(extent, dtype=int32)
-    earlier = ark.less(ark.reshape(numbers, (1, extent)), ark.reshape(numbers, (extent, 1)))
-    ahead, equal = (other > mine if descending else other < mine), ark.equal(other, mine)
-    if x.dtype.is_float:
-        lost, others = ark.not_equal(mine, mine), ark.not_equal(other, other)
-        first, second = (others, lost) if descending else (lost, others)
-        ahead = ark.logical_or(ahead, ark.logical_and(first, ark.logical_not(second)))
-        equal = ark.logical_or(equal, ark.logical_and(lost, others))
-    ahead = ark.logical_or(ahead, ark.logical_and(equal, earlier))
-    position = ark.reduce_sum(ark.cast(ahead, int32), -1, keepdims=True)
-    found = ark.equal(position, ark.arange(kept, dtype=int32))  # [..., element, position]
-    chosen = ark.where(found, ark.reshape(ark.arange(extent, dtype=int64), (extent, 1)), 0)
-    indices = ark.reduce_sum(chosen, -2, keepdims=False)
-    indices = ark.transpose(indices, np.argsort(_last(axis, x.ndim)).tolist())
-    return take_along(x, axis, indices), shaped(indices, indices.shape)
+    if axis or source.ndim != len(rest) + 1:
+        raise unsupported("a write by a mask that broadcasts its values")
+    numbers = ark.cumsum(ark.cast(ark.reshape(mask, (mask.size,)), int32)) - 1
+    # Elements that are false take any slice.
+    found = ark.gather(source, ark.clamp(numbers, 0, source.shape[0] - 1), 0)
+    return ark.reshape(found, (*mask.shape, *rest))
+
+
+@aten("masked_scatter.default")
+def _masked_scatter(out: Out, x: Operand, mask: Operand, source: Operand) -> ark.Tensor:
+    target, values = tensor(x), tensor(source, out.dtype)
+    if values.size == 0:
+        return target
+    chosen = ark.broadcast_to(tensor(mask), target.shape)
+    return ark.where(chosen, _in_turn(chosen, shaped(values, (values.size,)), 0, ()), target)
+
+
+@aten("put.default")
+def _put(
+    out: Out, x: Operand, index: Operand, source: Operand, accumulate: bool = False
+) -> ark.Tensor:
+    target, values = tensor(x), tensor(source, out.dtype)
+    rows, positions = shaped(target, (target.size,)), tensor(index)
+    flat = shaped(positions, (positions.size,))
+    values = shaped(values, (values.size,))
+    return shaped(
+        _index_put(Out(rows.shape, out.dtype), rows, [flat], values, accumulate), out.shape
+    )
+
+
+@aten("diagonal_scatter.default")
+def _diagonal_scatter(
+    out: Out, x: Operand, src: Operand, offset: int = 0, dim1: int = 0, dim2: int = 1
+) -> ark.Tensor:
+    """Replaces a diagonal, which is the last dimension of `src`."""
+    target, source = tensor(x), tensor(src, out.dtype)
+    rank = target.ndim
+    row, column = axis_of(dim1, rank), axis_of(dim2, rank)
+    rest = [axis for axis in range(rank) if axis not in (row, column)]
+    moved = ark.transpose(target, [*rest, row, column])
+    rows, columns = moved.shape[-2:]
+    first = -min(offset, 0)
+    # Each row takes the element of its number; rows without one take any.
+    if source.shape[-1] == 0:
+        return target
+    numbers = ark.clamp(ark.arange(rows) - first, 0, source.shape[-1] - 1)
+    spread = ark.unsqueeze(ark.gather(source, numbers, source.ndim - 1), -1)
+    hit = ark.equal(ark.reshape(ark.arange(rows), (rows, 1)) + offset, ark.arange(columns))
+    return ark.transpose(ark.where(hit, spread, moved), np.argsort([*rest, row, column]).tolist())

@@ -14,6 +14,7 @@ import numpy as np
 from ... import frontend as ark
 from ...dtypes import DType, bf16, bool_, fp16, fp32, int8, int32, int64, uint8
 from ...errors import a_type
+from ...frontend.ops.conversions import converted, shaped, wide
 from .table import unsupported
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ _ORDER = (bool_, uint8, int8, int32, int64, fp16, bf16, fp32)
 def tensor(value: Operand, dtype: DType | None = None) -> ark.Tensor:
     """Returns `value` as a tensor, cast to `dtype` if it is given."""
     if isinstance(value, ark.Tensor):
-        return value if dtype is None or value.dtype is dtype else ark.cast(value, dtype)
+        return value if dtype is None else converted(value, dtype)
     return ark.constant(value, dtype)
 
 
@@ -88,16 +89,6 @@ def _higher(a: DType, b: DType) -> DType:
     if {a, b} == {int8, uint8}:
         raise unsupported("int8 with uint8, which is int16 in torch")
     return max(a, b, key=_ORDER.index)
-
-
-def wide(x: ark.Tensor) -> ark.Tensor:
-    """Returns `x` cast to fp32 if its elements have less than 4 bytes, else `x` itself."""
-    return x if x.dtype.itemsize >= 4 else ark.cast(x, fp32)
-
-
-def shaped(x: ark.Tensor, shape: tuple[int, ...]) -> ark.Tensor:
-    """Returns `x` with another shape; unchanged if it has that shape."""
-    return x if x.shape == shape else ark.reshape(x, shape)
 
 
 def axis_of(axis: int, rank: int) -> int:

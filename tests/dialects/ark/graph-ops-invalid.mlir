@@ -403,6 +403,33 @@ func.func @segment_sum_segments(%x: tensor<8x4xf32>, %i: tensor<8xi32>) {
 
 // -----
 
+func.func @segment_max_axis(%x: tensor<8x4xf32>, %i: tensor<8xi32>) {
+  // expected-error @below {{axis 2 is not a dimension of shape [8, 4] (segment_max_c1)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.segment_max %x, %i axis = 2 segments = 3 : (tensor<8x4xf32>, tensor<8xi32>) -> tensor<8x3xf32>
+  return
+}
+
+// -----
+
+func.func @segment_max_indices(%x: tensor<8x4xf32>, %i: tensor<8xi32>) {
+  // expected-error @below {{indices of shape [8] do not name a segment for each of 4 slices (segment_max_c1)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.segment_max %x, %i axis = 1 segments = 3 : (tensor<8x4xf32>, tensor<8xi32>) -> tensor<8x3xf32>
+  return
+}
+
+// -----
+
+func.func @segment_max_segments(%x: tensor<8x4xf32>, %i: tensor<8xi32>) {
+  // expected-error @below {{there are -1 segments (segment_max_c2)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.segment_max %x, %i axis = 0 segments = -1 : (tensor<8x4xf32>, tensor<8xi32>) -> tensor<3x4xf32>
+  return
+}
+
+// -----
+
 ark.program @update_c1(%x: tensor<8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}) {
   // expected-error @below {{writes to a tensor that is not a state (update_c1)}}
   %0 = ark.update %x into %x [0] : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>

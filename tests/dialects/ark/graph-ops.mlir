@@ -169,3 +169,15 @@ ark.program @bitcastsKeepBytes(
   %4 = ark.bitcast %x to ui32 {ark.name = "words"} : (tensor<4x8xf32>) -> tensor<4x8xui32>
   ark.return %4 : tensor<4x8xui32>
 }
+
+// CHECK-LABEL: ark.program @segments
+ark.program @segments(
+    %x: tensor<2x8xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %i: tensor<8xi32> {ark.kind = #ark.kind<input>, ark.name = "i"})
+    -> (tensor<2x3xf32> {ark.name = "y"}, tensor<2x3xbf16> {ark.name = "z"}) {
+  // CHECK: ark.segment_sum %{{.+}}, %{{.+}} axis = 1 segments = 3 : (tensor<2x8xbf16>, tensor<8xi32>) -> tensor<2x3xf32>
+  %0 = ark.segment_sum %x, %i axis = 1 segments = 3 : (tensor<2x8xbf16>, tensor<8xi32>) -> tensor<2x3xf32>
+  // CHECK: ark.segment_max %{{.+}}, %{{.+}} axis = 1 segments = 3 : (tensor<2x8xbf16>, tensor<8xi32>) -> tensor<2x3xbf16>
+  %1 = ark.segment_max %x, %i axis = 1 segments = 3 : (tensor<2x8xbf16>, tensor<8xi32>) -> tensor<2x3xbf16>
+  ark.return %0, %1 : tensor<2x3xf32>, tensor<2x3xbf16>
+}

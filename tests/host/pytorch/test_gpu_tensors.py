@@ -170,6 +170,18 @@ def test_a_parameter_that_was_copied_and_written_to_is_bound_again(part: Any, to
     assert toy.bound == 2
 
 
+def test_a_parameter_that_becomes_another_view_of_its_memory_is_bound_again(
+    part: Any, toy: Renamed
+) -> None:
+    """All views begin at the same address."""
+    memory = torch.randn(512)
+    x, w = on_gpu(torch.randn(8, 16)), on_gpu(memory[:128])
+    for number, view in enumerate((memory[:128], memory[::2][:128], memory[::4], memory[:128])):
+        w.data = on_gpu(view)
+        assert_added(part(x, w), x, w)
+        assert toy.bound == number + 1
+
+
 def test_the_kernel_reads_what_an_optimizer_has_written(part: Any, toy: Renamed) -> None:
     x, w = on_gpu(torch.randn(8, 16)), on_gpu(torch.randn(128))
     for _ in range(3):

@@ -72,6 +72,75 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         lambda x, i, y: x.index_put((i,), y, accumulate=True),
         (X, torch.tensor([1, 1]), X[:2]),
     ),
+    "index_put by two indices": (
+        lambda x, i, j, y: x.index_put((i, j), y),
+        (X, torch.tensor([[0, 2], [-1, 0]]), torch.tensor([3, -4]), -X[:2, :2]),
+    ),
+    "index_put by indices of rank two": (
+        lambda x, i, y: x.index_put((i,), y),
+        (X, torch.tensor([[0, 2]]), -X[None, :2]),
+    ),
+    "index_put of values by a mask": (
+        lambda x, y: x.index_put((x > 2,), y),
+        (X, torch.tensor([8.0, 7.0, 6.0, 5.0])),
+    ),
+    "index_put of rows by a mask": (
+        lambda x, y: x.index_put((x[:, 0] < 3,), y),
+        (X, -X[:2]),
+    ),
+    "masked_scatter": (lambda x, y: x.masked_scatter(x > 1, y), (X, -X)),
+    "put": (lambda x, i, y: x.put(i, y), (X, torch.tensor([[1, 7], [-1, 4]]), -X[:2, :2])),
+    "put, added": (
+        lambda x, i, y: x.put(i, y, accumulate=True),
+        (X, torch.tensor([1, 1]), X[0, :2]),
+    ),
+    "scatter with fewer rows": (lambda x, i, y: x.scatter(1, i, y), (X, IDS[:2, :1], -X)),
+    "scatter_add with fewer rows": (
+        lambda x, i, y: x.scatter_add(1, i, y),
+        (X, IDS[:2, :3], X * 2),
+    ),
+    "scatter with add": (lambda x, i, y: x.scatter(1, i, y, reduce="add"), (X, IDS, X * 2)),
+    "scatter with multiply": (lambda x, i: x.scatter(1, i, 2.0, reduce="multiply"), (X, IDS)),
+    "diagonal_scatter": (lambda x, y: x.diagonal_scatter(y, 1), (X, -X[0, :3])),
+    "diagonal_scatter below": (lambda x, y: x.diagonal_scatter(y, -1, 1, 0), (X, -X[0, :3])),
+    "cummax": (lambda x: x.cummax(1), (X,)),
+    "cummin of columns": (lambda x: x.cummin(0), (X,)),
+    "cummax of integers": (lambda x: x.cummax(1), (IDS,)),
+    "cummax with NaN": (
+        lambda x: x.cummax(0),
+        (torch.tensor([1.0, -math.inf, math.nan, 2.0, math.nan]),),
+    ),
+    "cumsum with infinities": (
+        lambda x: x.cumsum(0),
+        (torch.tensor([1.0, -math.inf, 2.0, math.inf, 2.0]),),
+    ),
+    "cumprod of a long row": (lambda x: x.cumprod(0), (torch.arange(70) % 3 - 1,)),
+    "median": (lambda x: x.median(), (X,)),
+    "argmin of integers": (lambda x: x.argmin(1), (IDS - 2,)),
+    "histc between the extremes": (lambda x: x.histc(4), (X,)),
+    "histc of equal elements": (lambda x: x.histc(4), (X[:1, :1],)),
+    "fmax and fmin": (
+        lambda x, y: (torch.fmax(x, y), torch.fmin(x, y)),
+        (torch.tensor([math.nan, 1.0, math.nan]), torch.tensor([2.0, math.nan, math.nan])),
+    ),
+    "ldexp": (lambda x, e: torch.ldexp(x, e), (X, torch.tensor([0, 1, -2, 3]))),
+    "repeat_interleave": (
+        lambda x, n: x.repeat_interleave(n, 0, output_size=6),
+        (X, torch.tensor([2, 0, 4])),
+    ),
+    "adaptive_max_pool": (
+        lambda x: torch.nn.functional.adaptive_max_pool1d(x, 2, return_indices=True),
+        (X,),
+    ),
+    **{
+        f"embedding_bag, {mode}": (
+            lambda w, i, o, mode=mode: torch.nn.functional.embedding_bag(
+                i, w, o, mode=mode, padding_idx=1
+            ),
+            (X, torch.tensor([0, 2, 1, 1, 2]), torch.tensor([0, 2, 2, 3])),
+        )
+        for mode in ("sum", "mean")
+    },
     "index_put by a mask": (lambda x: x.index_put((x > 2,), torch.tensor(-1.0)), (X,)),
 }
 
@@ -119,4 +188,6 @@ def test_means_of_integers_are_refused() -> None:
 
 def test_the_work_is_limited() -> None:
     with pytest.raises(ark.UnsupportedError, match="comparisons of positions; the limit is"):
-        ark.from_torch(Function(lambda x: torch.sort(x)), torch.zeros(4096))
+        ark.from_torch(Function(lambda x: torch.sort(x)), torch.zeros(4096, dtype=torch.int64))
+    with pytest.raises(ark.UnsupportedError, match="the order of 70000 elements; the limit is"):
+        ark.from_torch(Function(lambda x: torch.sort(x)), torch.zeros(70000))

@@ -1,8 +1,9 @@
-//===- ExpandSegmentSums.cpp - Turn segment sums into custom ops ----------===//
+//===- ExpandSegmentOps.cpp - Turn segment sums and maxima into customs ---===//
 //
-// A vCTA owns a block of segments. On GPUs it adds the slices that lists name;
-// threads read several slices at once. Otherwise the vCTA reads all indices,
-// and adds the slices that belong to its segments one after the other.
+// A vCTA owns a block of segments. On GPUs, a vCTA adds the slices that lists
+// name; threads read several slices at once. Otherwise, and for maxima, a vCTA
+// reads all indices, and joins the slices that belong to its segments one after
+// the other.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,7 +20,7 @@
 #include "llvm/Support/MathExtras.h"
 
 namespace mlir::ark {
-#define GEN_PASS_DEF_EXPANDSEGMENTSUMSPASS
+#define GEN_PASS_DEF_EXPANDSEGMENTOPSPASS
 #include "passes/graph/Passes.h.inc"
 } // namespace mlir::ark
 
@@ -45,7 +46,7 @@ static constexpr int64_t kMaxListedSlices = 1 << 16;
 namespace {
 /// Extents of the operand, `batches x slices x columns`, and of the result,
 /// `batches x segments x columns`.
-struct SegmentSumShape {
+struct SegmentShape {
   int64_t batches, slices, segments, columns;
 };
 
@@ -55,7 +56,8 @@ struct ResultTile {
 };
 } // namespace
 
-static SegmentSumShape getShape(SegmentSumOp op) {
+template <typename SegmentOp>
+static SegmentShape getShape(SegmentOp op) {
   ArrayRef<int64_t> shape = getTensorType(op.getOperand()).getShape();
   int64_t axis = op.getAxis();
   return {ShapedType::getNumElements(shape.take_front(axis)), shape[axis],
@@ -76,7 +78,7 @@ static int64_t divide(int64_t extent, int64_t least, int64_t &blocks) {
 
 /// Chooses tiles for all SMs. Blocks of columns come last: each of them reads
 /// all indices again.
-static ResultTile chooseTile(const SegmentSumShape &shape, int64_t sms) {
+static ResultTile chooseTile(const SegmentShape &shape, int64_t sms) {
   int64_t blocks = kVCTAsPerSM * sms;
   int64_t batches = divide(shape.batches, 1, blocks);
   int64_t segments = divide(shape.segments, 1, blocks);
@@ -96,10 +98,41 @@ static Value widen(OpBuilder &builder, Location loc, Value value, Type type) {
   return arith::ExtFOp::create(builder, loc, type, value);
 }
 
-/// Adds a slice of the operand to the slice `segment` of `sums`.
-static Value addSlice(OpBuilder &builder, Location loc, Value operand,
-                      Value position, Value sums, Value segment) {
-  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(builder, loc, sums);
+/// Joins an element of a slice with the element of its segment.
+using Join = Value (*)(OpBuilder &builder, Location loc, Value segment,
+                       Value slice);
+
+static Value createSum(OpBuilder &builder, Location loc, Value segment,
+                       Value slice) {
+  if (!isa<FloatType>(segment.getType()))
+    return arith::AddIOp::create(builder, loc, segment, slice);
+  Value term = widen(builder, loc, slice, segment.getType());
+  return arith::AddFOp::create(builder, loc, segment, term);
+}
+
+static Value createMax(OpBuilder &builder, Location loc, Value segment,
+                       Value slice) {
+  if (isa<FloatType>(segment.getType()))
+    return arith::MaximumFOp::create(builder, loc, segment, slice);
+  return arith::MaxSIOp::create(builder, loc, segment, slice);
+}
+
+static Value createUnsignedMax(OpBuilder &builder, Location loc, Value segment,
+                               Value slice) {
+  return arith::MaxUIOp::create(builder, loc, segment, slice);
+}
+
+static Join getJoin(SegmentSumOp) { return createSum; }
+
+static Join getJoin(SegmentMaxOp op) {
+  Type element = getTensorType(op.getOperand()).getElementType();
+  return element.isUnsignedInteger() ? createUnsignedMax : createMax;
+}
+
+/// Joins a slice of the operand with the slice `segment` of `joined`.
+static Value joinSlice(OpBuilder &builder, Location loc, Value operand,
+                       Value position, Value joined, Value segment, Join join) {
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(builder, loc, joined);
   sizes[1] = builder.getIndexAttr(1);
   OpFoldResult zero = builder.getIndexAttr(0), one = builder.getIndexAttr(1);
   SmallVector<OpFoldResult> strides(3, one);
@@ -107,21 +140,16 @@ static Value addSlice(OpBuilder &builder, Location loc, Value operand,
   SmallVector<OpFoldResult> to = {zero, segment, zero};
   Value slice = tensor::ExtractSliceOp::create(builder, loc, operand, from,
                                                sizes, strides);
-  Value sum =
-      tensor::ExtractSliceOp::create(builder, loc, sums, to, sizes, strides);
+  Value present =
+      tensor::ExtractSliceOp::create(builder, loc, joined, to, sizes, strides);
   SmallVector<AffineMap> maps(2, builder.getMultiDimIdentityMap(3));
   SmallVector<utils::IteratorType> parallel(3, utils::IteratorType::parallel);
-  auto added = linalg::GenericOp::create(
-      builder, loc, sum.getType(), slice, sum, maps, parallel,
-      [](OpBuilder &b, Location l, ValueRange v) {
-        Type type = v[1].getType();
-        Value term = widen(b, l, v[0], type);
-        Value total = isa<FloatType>(type)
-                          ? arith::AddFOp::create(b, l, v[1], term).getResult()
-                          : arith::AddIOp::create(b, l, v[1], term).getResult();
-        linalg::YieldOp::create(b, l, total);
+  auto next = linalg::GenericOp::create(
+      builder, loc, present.getType(), slice, present, maps, parallel,
+      [join](OpBuilder &b, Location l, ValueRange v) {
+        linalg::YieldOp::create(b, l, join(b, l, v[1], v[0]));
       });
-  return tensor::InsertSliceOp::create(builder, loc, added.getResult(0), sums,
+  return tensor::InsertSliceOp::create(builder, loc, next.getResult(0), joined,
                                        to, sizes, strides);
 }
 
@@ -130,12 +158,12 @@ namespace {
 class BodyBuilder {
 public:
   BodyBuilder(OpBuilder &builder, Location loc, Value operand, Value indices,
-              Value first, Value count)
+              Value first, Value count, Join join)
       : builder(builder), loc(loc), operand(operand), indices(indices),
-        first(first), count(count) {}
+        first(first), count(count), join(join) {}
 
-  /// Adds all slices that belong to the vCTA's segments to `sums`.
-  Value addSlices(Value sums, int64_t slices);
+  /// Joins all slices that belong to the vCTA's segments with `joined`.
+  Value joinSlices(Value joined, int64_t slices);
 
 private:
   /// The segment of a slice; `isOwned` is true if the vCTA owns the segment.
@@ -147,18 +175,19 @@ private:
     return arith::ConstantIndexOp::create(builder, loc, value);
   }
   Segment getSegment(Value slice);
-  Value addIfOwn(Value slice, Value sums);
-  Value addRange(Value begin, Value end, Value sums);
-  Value addRangeIfAnyIsOwned(Value begin, Value sums);
-  Value createLoop(Value begin, Value end, Value sums,
-                   function_ref<Value(Value index, Value sums)> body);
-  Value createBranch(Value condition, Value sums, function_ref<Value()> then);
+  Value joinIfOwn(Value slice, Value joined);
+  Value joinRange(Value begin, Value end, Value joined);
+  Value joinRangeIfAnyIsOwned(Value begin, Value joined);
+  Value createLoop(Value begin, Value end, Value joined,
+                   function_ref<Value(Value index, Value joined)> body);
+  Value createBranch(Value condition, Value joined, function_ref<Value()> then);
 
   OpBuilder &builder;
   Location loc;
   Value operand, indices;
   /// The first segment of the vCTA, and the number of its segments.
   Value first, count;
+  Join join;
 };
 } // namespace
 
@@ -174,12 +203,12 @@ BodyBuilder::Segment BodyBuilder::getSegment(Value slice) {
   return {index, arith::AndIOp::create(builder, loc, after, before)};
 }
 
-/// Creates a loop that replaces `sums` in each iteration.
+/// Creates a loop that replaces `joined` in each iteration.
 Value BodyBuilder::createLoop(
-    Value begin, Value end, Value sums,
-    function_ref<Value(Value index, Value sums)> body) {
+    Value begin, Value end, Value joined,
+    function_ref<Value(Value index, Value joined)> body) {
   auto loop =
-      scf::ForOp::create(builder, loc, begin, end, createIndex(1), sums);
+      scf::ForOp::create(builder, loc, begin, end, createIndex(1), joined);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(loop.getBody());
   Value next = body(loop.getInductionVar(), loop.getRegionIterArg(0));
@@ -187,36 +216,36 @@ Value BodyBuilder::createLoop(
   return loop.getResult(0);
 }
 
-/// Creates a branch that replaces `sums` if a condition holds.
-Value BodyBuilder::createBranch(Value condition, Value sums,
+/// Creates a branch that replaces `joined` if a condition holds.
+Value BodyBuilder::createBranch(Value condition, Value joined,
                                 function_ref<Value()> then) {
-  auto branch = scf::IfOp::create(builder, loc, sums.getType(), condition,
+  auto branch = scf::IfOp::create(builder, loc, joined.getType(), condition,
                                   /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(branch.thenBlock());
   scf::YieldOp::create(builder, loc, then());
   builder.setInsertionPointToStart(branch.elseBlock());
-  scf::YieldOp::create(builder, loc, sums);
+  scf::YieldOp::create(builder, loc, joined);
   return branch.getResult(0);
 }
 
-Value BodyBuilder::addIfOwn(Value slice, Value sums) {
+Value BodyBuilder::joinIfOwn(Value slice, Value joined) {
   Segment segment = getSegment(slice);
-  return createBranch(segment.isOwned, sums, [&] {
-    return addSlice(builder, loc, operand, slice, sums, segment.index);
+  return createBranch(segment.isOwned, joined, [&] {
+    return joinSlice(builder, loc, operand, slice, joined, segment.index, join);
   });
 }
 
-Value BodyBuilder::addRange(Value begin, Value end, Value sums) {
-  return createLoop(begin, end, sums, [&](Value slice, Value current) {
-    return addIfOwn(slice, current);
+Value BodyBuilder::joinRange(Value begin, Value end, Value joined) {
+  return createLoop(begin, end, joined, [&](Value slice, Value current) {
+    return joinIfOwn(slice, current);
   });
 }
 
-/// Adds the vCTA's slices of a range of `kIndicesAtOnce` slices. Reads all
+/// Joins the vCTA's slices of a range of `kIndicesAtOnce` slices. Reads all
 /// indices of the range before their first use, since one load after the other
 /// takes a microsecond for seven indices.
-Value BodyBuilder::addRangeIfAnyIsOwned(Value begin, Value sums) {
+Value BodyBuilder::joinRangeIfAnyIsOwned(Value begin, Value joined) {
   Value isAnyOwned;
   for (int64_t i = 0; i < kIndicesAtOnce; ++i) {
     Value slice = arith::AddIOp::create(builder, loc, begin, createIndex(i));
@@ -225,39 +254,38 @@ Value BodyBuilder::addRangeIfAnyIsOwned(Value begin, Value sums) {
                      ? arith::OrIOp::create(builder, loc, isAnyOwned, isOwned)
                      : isOwned;
   }
-  return createBranch(isAnyOwned, sums, [&] {
+  return createBranch(isAnyOwned, joined, [&] {
     Value end =
         arith::AddIOp::create(builder, loc, begin, createIndex(kIndicesAtOnce));
-    return addRange(begin, end, sums);
+    return joinRange(begin, end, joined);
   });
 }
 
-Value BodyBuilder::addSlices(Value sums, int64_t slices) {
+Value BodyBuilder::joinSlices(Value joined, int64_t slices) {
   int64_t ranges = slices / kIndicesAtOnce;
   if (ranges > 0)
-    sums = createLoop(createIndex(0), createIndex(ranges), sums,
-                      [&](Value range, Value current) {
-                        Value begin = arith::MulIOp::create(
-                            builder, loc, range, createIndex(kIndicesAtOnce));
-                        return addRangeIfAnyIsOwned(begin, current);
-                      });
+    joined = createLoop(createIndex(0), createIndex(ranges), joined,
+                        [&](Value range, Value current) {
+                          Value begin = arith::MulIOp::create(
+                              builder, loc, range, createIndex(kIndicesAtOnce));
+                          return joinRangeIfAnyIsOwned(begin, current);
+                        });
   if (slices % kIndicesAtOnce != 0)
-    sums = addRange(createIndex(ranges * kIndicesAtOnce), createIndex(slices),
-                    sums);
-  return sums;
+    joined = joinRange(createIndex(ranges * kIndicesAtOnce),
+                       createIndex(slices), joined);
+  return joined;
 }
 
-/// Builds the sums of all segments from `first` on.
-static Value buildSums(OpBuilder &builder, Location loc, Value first,
-                       int64_t slices, Value operand, Value indices,
-                       Value out) {
-  Type element = getTensorType(out).getElementType();
-  Value none =
-      arith::ConstantOp::create(builder, loc, builder.getZeroAttr(element));
-  Value zeros = linalg::FillOp::create(builder, loc, none, out).getResult(0);
+/// Builds all segments of a vCTA from `first` on. A segment without a slice is
+/// `value`.
+static Value buildSegments(OpBuilder &builder, Location loc, Value first,
+                           int64_t slices, Value operand, Value indices,
+                           Value out, TypedAttr value, Join join) {
+  Value element = arith::ConstantOp::create(builder, loc, value);
+  Value none = linalg::FillOp::create(builder, loc, element, out).getResult(0);
   Value count = tensor::DimOp::create(builder, loc, out, 1);
-  return BodyBuilder(builder, loc, operand, indices, first, count)
-      .addSlices(zeros, slices);
+  return BodyBuilder(builder, loc, operand, indices, first, count, join)
+      .joinSlices(none, slices);
 }
 
 //===----------------------------------------------------------------------===//
@@ -292,15 +320,26 @@ static Value castBits(OpBuilder &builder, Value value, Type element) {
                            element);
 }
 
-namespace {
-/// Replaces one sum by a custom op.
-class SumExpander {
-public:
-  SumExpander(RewriterBase &rewriter, SegmentSumOp op, int64_t sms)
-      : rewriter(rewriter), loc(op.getLoc()), op(op), shape(getShape(op)),
-        tile(chooseTile(shape, sms)) {}
+/// Returns an attribute of the type that ops of the body accept.
+static TypedAttr getBodyValue(TypedAttr value) {
+  auto integer = dyn_cast<IntegerAttr>(value);
+  return integer ? IntegerAttr::get(getBodyType(value.getType()),
+                                    integer.getValue())
+                 : value;
+}
 
-  /// Returns a sum of the slices that each vCTA finds among all indices.
+namespace {
+/// Builds the custom op that replaces one op.
+class SegmentExpander {
+public:
+  template <typename SegmentOp>
+  SegmentExpander(RewriterBase &rewriter, SegmentOp op, int64_t sms)
+      : rewriter(rewriter), loc(op.getLoc()), source(op.getOperand()),
+        indices(op.getIndices()), resultType(getTensorType(op.getResult())),
+        valueOfNone(getBodyValue(op.getValueOfNone())), join(getJoin(op)),
+        shape(getShape(op)), tile(chooseTile(shape, sms)) {}
+
+  /// Returns an op whose vCTAs find their slices among all indices.
   CustomOp buildSearched();
   /// Returns a sum of listed slices.
   CustomOp buildListed(const SegmentLists &lists);
@@ -313,45 +352,47 @@ private:
 
   RewriterBase &rewriter;
   Location loc;
-  SegmentSumOp op;
-  SegmentSumShape shape;
+  Value source, indices;
+  RankedTensorType resultType;
+  TypedAttr valueOfNone;
+  Join join;
+  SegmentShape shape;
   ResultTile tile;
 };
 } // namespace
 
-RegionAttr SumExpander::getRegion(ArrayRef<AffineExpr> offsets,
-                                  ArrayRef<int64_t> sizes) {
+RegionAttr SegmentExpander::getRegion(ArrayRef<AffineExpr> offsets,
+                                      ArrayRef<int64_t> sizes) {
   MLIRContext *context = rewriter.getContext();
   return RegionAttr::get(context, AffineMap::get(3, 0, offsets, context),
                          sizes);
 }
 
 /// Returns the operand as `batches x slices x columns`.
-Value SumExpander::getOperand() {
-  Value operand =
-      ReshapeOp::create(rewriter, loc, op.getOperand(),
-                        {shape.batches, shape.slices, shape.columns});
+Value SegmentExpander::getOperand() {
+  Value operand = ReshapeOp::create(
+      rewriter, loc, source, {shape.batches, shape.slices, shape.columns});
   return castBits(rewriter, operand,
                   getBodyType(getTensorType(operand).getElementType()));
 }
 
 /// Builds a custom op. Each vCTA reads all elements of `tables`, which have one
 /// dimension. The arguments of `buildBody` are the body and the first segment.
-CustomOp
-SumExpander::build(ValueRange tables,
-                   function_ref<Value(Block &body, Value first)> buildBody) {
+CustomOp SegmentExpander::build(
+    ValueRange tables,
+    function_ref<Value(Block &body, Value first)> buildBody) {
   Value operand = getOperand();
-  auto result = RankedTensorType::get(
-      {shape.batches, shape.segments, shape.columns},
-      getBodyType(getTensorType(op.getResult()).getElementType()));
+  auto result =
+      RankedTensorType::get({shape.batches, shape.segments, shape.columns},
+                            getBodyType(resultType.getElementType()));
   AffineExpr zero = rewriter.getAffineConstantExpr(0);
   AffineExpr batch = rewriter.getAffineDimExpr(0) * tile.batches;
   AffineExpr segment = rewriter.getAffineDimExpr(1) * tile.segments;
   AffineExpr column = rewriter.getAffineDimExpr(2) * tile.columns;
   RegionAttr slices = getRegion({batch, zero, column},
                                 {tile.batches, shape.slices, tile.columns});
-  RegionAttr sums = getRegion({batch, segment, column},
-                              {tile.batches, tile.segments, tile.columns});
+  RegionAttr segments = getRegion({batch, segment, column},
+                                  {tile.batches, tile.segments, tile.columns});
   SmallVector<Value> inputs = {operand};
   SmallVector<Attribute> regions = {slices};
   Type index = rewriter.getIndexType();
@@ -363,12 +404,12 @@ SumExpander::build(ValueRange tables,
     types.push_back(table.getType());
     regions.push_back(getRegion({zero}, getTensorType(table).getShape()));
   }
-  types.push_back(getTileType(result, sums.getSizes()));
+  types.push_back(getTileType(result, segments.getSizes()));
   SmallVector<int64_t> grid;
-  for (auto [extent, size] : llvm::zip(result.getShape(), sums.getSizes()))
+  for (auto [extent, size] : llvm::zip(result.getShape(), segments.getSizes()))
     grid.push_back(llvm::divideCeil(extent, size));
   auto custom = CustomOp::create(rewriter, loc, result, grid, inputs,
-                                 rewriter.getArrayAttr(regions), sums);
+                                 rewriter.getArrayAttr(regions), segments);
   OpBuilder::InsertionGuard guard(rewriter);
   Block *body = rewriter.createBlock(&custom.getBody(), {}, types,
                                      SmallVector<Location>(types.size(), loc));
@@ -380,14 +421,15 @@ SumExpander::build(ValueRange tables,
   return custom;
 }
 
-CustomOp SumExpander::buildSearched() {
-  return build(op.getIndices(), [&](Block &body, Value first) {
-    return buildSums(rewriter, loc, first, shape.slices, body.getArgument(3),
-                     body.getArgument(4), body.getArgument(5));
+CustomOp SegmentExpander::buildSearched() {
+  return build(indices, [&](Block &body, Value first) {
+    return buildSegments(rewriter, loc, first, shape.slices,
+                         body.getArgument(3), body.getArgument(4),
+                         body.getArgument(5), valueOfNone, join);
   });
 }
 
-CustomOp SumExpander::buildListed(const SegmentLists &lists) {
+CustomOp SegmentExpander::buildListed(const SegmentLists &lists) {
   return build({lists.order, lists.starts}, [&](Block &body, Value first) {
     SegmentLists tiles = {body.getArgument(4), body.getArgument(5)};
     return buildListedSums(rewriter, loc, body.getArgument(3), tiles, first,
@@ -403,37 +445,62 @@ static bool areListed(TargetAttr target, int64_t slices) {
 }
 
 namespace {
-struct ExpandSegmentSumsPass
-    : ark::impl::ExpandSegmentSumsPassBase<ExpandSegmentSumsPass> {
+struct ExpandSegmentOpsPass
+    : ark::impl::ExpandSegmentOpsPassBase<ExpandSegmentOpsPass> {
   void runOnOperation() override {
-    IRRewriter rewriter(&getContext());
     TargetAttr target = findTarget(getOperation());
     int64_t sms = target ? target.getSms() : 1;
+    IRRewriter rewriter(&getContext());
     SegmentListBuilder lists(rewriter, sms);
-    for (auto op : llvm::make_early_inc_range(
-             getOperation().getBody().getOps<SegmentSumOp>())) {
-      // A result without elements remains, and becomes a group without vCTAs.
-      // ark-normalize-graph has replaced a sum of no slices by zeros.
-      RankedTensorType type = getTensorType(op.getResult());
-      if (type.getNumElements() == 0 || op.getValueIfEmpty())
-        continue;
-      rewriter.setInsertionPoint(op);
-      SumExpander expander(rewriter, op, sms);
-      Value indices = op.getIndices();
-      CustomOp custom;
-      if (areListed(target, getTensorType(indices).getDimSize(0)))
-        custom = expander.buildListed(lists.build(
-            op.getLoc(), indices, static_cast<int64_t>(op.getSegments()),
-            op->getAttr(ArkDialect::kPlanAttr)));
-      else
-        custom = expander.buildSearched();
-      custom->setDiscardableAttrs(op->getDiscardableAttrDictionary());
-      Value result = ReshapeOp::create(rewriter, op.getLoc(),
-                                       custom.getResult(), type.getShape());
-      result = castBits(rewriter, result, type.getElementType());
-      rewriter.replaceOp(op, result);
-      ++numExpanded;
+    for (Operation &op :
+         llvm::make_early_inc_range(getOperation().getBody().front())) {
+      rewriter.setInsertionPoint(&op);
+      if (auto sum = dyn_cast<SegmentSumOp>(op))
+        replace(rewriter, sum, expand(rewriter, sum, target, sms, lists));
+      else if (auto largest = dyn_cast<SegmentMaxOp>(op))
+        replace(rewriter, largest,
+                isExpanded(largest)
+                    ? SegmentExpander(rewriter, largest, sms).buildSearched()
+                    : CustomOp());
     }
+  }
+
+private:
+  /// Returns false for a result without elements, which remains and becomes a
+  /// group without vCTAs. ark-normalize-graph has replaced the result of no
+  /// slices by a constant.
+  template <typename SegmentOp>
+  static bool isExpanded(SegmentOp op) {
+    return getTensorType(op.getResult()).getNumElements() > 0 &&
+           !op.getValueIfEmpty();
+  }
+
+  static CustomOp expand(RewriterBase &rewriter, SegmentSumOp op,
+                         TargetAttr target, int64_t sms,
+                         SegmentListBuilder &lists) {
+    if (!isExpanded(op))
+      return {};
+    SegmentExpander expander(rewriter, op, sms);
+    Value indices = op.getIndices();
+    if (!areListed(target, getTensorType(indices).getDimSize(0)))
+      return expander.buildSearched();
+    return expander.buildListed(lists.build(
+        op.getLoc(), indices, static_cast<int64_t>(op.getSegments()),
+        op->getAttr(ArkDialect::kPlanAttr)));
+  }
+
+  /// Replaces an op by the custom op for it, if there is one.
+  template <typename SegmentOp>
+  void replace(RewriterBase &rewriter, SegmentOp op, CustomOp custom) {
+    if (!custom)
+      return;
+    custom->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+    RankedTensorType type = getTensorType(op.getResult());
+    Value result = ReshapeOp::create(rewriter, op.getLoc(), custom.getResult(),
+                                     type.getShape());
+    result = castBits(rewriter, result, type.getElementType());
+    rewriter.replaceOp(op, result);
+    ++numExpanded;
   }
 };
 } // namespace

@@ -1,4 +1,4 @@
-// RUN: ark-opt %s --ark-expand-segment-sums --split-input-file | FileCheck %s
+// RUN: ark-opt %s --ark-expand-segment-ops --split-input-file | FileCheck %s
 
 // Each of two SMs has two vCTAs, which own a quarter of the segments.
 module attributes {ark.target = #ark.target<backend = cpu, arch = "native", sms = 2, warps = 1, shared_memory = 1048576, bandwidth = 10, flops = 10, handoff = 100, barrier = 100, overhead = 100>} {
@@ -59,6 +59,30 @@ ark.program @oneSegment(
   // CHECK-SAME: out <(d0, d1, d2) -> (d0, d1, d2 * 128), [1, 1, 128]>
   %0 = ark.segment_sum %x, %i axis = 0 segments = 1 : (tensor<8x256xf32>, tensor<8xi32>) -> tensor<1x256xf32>
   ark.return %0 : tensor<1x256xf32>
+}
+
+// A maximum begins with the least value. The op's bits are those of an integer without a sign.
+// CHECK-LABEL: ark.program @maxima
+ark.program @maxima(
+    %x: tensor<8xui32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %y: tensor<8xf16> {ark.kind = #ark.kind<input>, ark.name = "y"},
+    %z: tensor<8xi32> {ark.kind = #ark.kind<input>, ark.name = "z"},
+    %i: tensor<8xi32> {ark.kind = #ark.kind<input>, ark.name = "i"})
+    -> (tensor<5xui32> {ark.name = "a"}, tensor<5xf16> {ark.name = "b"}, tensor<5xi32> {ark.name = "c"}) {
+  // CHECK: ark.custom
+  // CHECK: arith.constant 0 : i32
+  // CHECK: arith.maxui
+  // CHECK: ark.bitcast {{.*}} -> tensor<5xui32>
+  // CHECK: ark.custom
+  // CHECK: arith.constant 0xFC00 : f16
+  // CHECK: arith.maximumf {{.*}} : f16
+  // CHECK: ark.custom
+  // CHECK: arith.constant -2147483648 : i32
+  // CHECK: arith.maxsi
+  %0 = ark.segment_max %x, %i axis = 0 segments = 5 : (tensor<8xui32>, tensor<8xi32>) -> tensor<5xui32>
+  %1 = ark.segment_max %y, %i axis = 0 segments = 5 : (tensor<8xf16>, tensor<8xi32>) -> tensor<5xf16>
+  %2 = ark.segment_max %z, %i axis = 0 segments = 5 : (tensor<8xi32>, tensor<8xi32>) -> tensor<5xi32>
+  ark.return %0, %1, %2 : tensor<5xui32>, tensor<5xf16>, tensor<5xi32>
 }
 
 // The pass does not expand a sum without elements.
