@@ -85,9 +85,11 @@ static constexpr StringLiteral kBlackwell =
   "  shapes = [256, 128, 128, 256, 128, 128], depth = 64, tile = 3000,"        \
   "  stage_row = " STAGE_ROW ">"
 
-// The memory scopes have the names of LLVM's AMDGPU backend.
+// The memory scopes have the names of LLVM's AMDGPU backend. Its atomic stores
+// have at most 64 bits.
 #define CDNA                                                                   \
-  "#ark.gpu<warp_size = 64, scopes = #ark.scopes<device = \"agent\">,"
+  "#ark.gpu<warp_size = 64, packet = 8,"                                       \
+  " scopes = #ark.scopes<device = \"agent\">,"
 
 #define CDNA_MFMA "mma = [" MFMA_16("16", "4") ", " MFMA_32("8", "4") "], "
 

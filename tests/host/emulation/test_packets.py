@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,22 @@ import pytest
 import ark_mlir as ark
 
 Check = Callable[..., Any]
-SEND, MMA = "st.relaxed.gpu.global.u32", "mma.m16n8k16"
+ARCHITECTURES = ("sm_90a", "sm_80", "gfx90a", "gfx942", "gfx950")
+
+
+def is_amd(arch: str) -> bool:
+    return arch.startswith("gfx")
+
+
+def send_of(arch: str) -> str:
+    """Returns the text of the stores of packets."""
+    if is_amd(arch):
+        return 'store atomic i32 %[^\n]* syncscope\\("agent"\\) monotonic'
+    return r"st\.relaxed\.gpu\.global\.u32"
+
+
+def mma_of(arch: str) -> str:
+    return "llvm.amdgcn.mfma.f32" if is_amd(arch) else "mma.m16n8k16"
 
 
 def random_arrays(shapes: dict[str, tuple[int, ...]], dtype: Any) -> dict[str, Any]:
@@ -22,7 +38,7 @@ def random_arrays(shapes: dict[str, tuple[int, ...]], dtype: Any) -> dict[str, A
     }
 
 
-@pytest.mark.parametrize("arch", ["sm_90a", "sm_80"])
+@pytest.mark.parametrize("arch", ARCHITECTURES)
 @pytest.mark.parametrize("depth", [32, 64])
 def test_attention_of_blocks_of_rows(depth: int, arch: str, check: Check) -> None:
     """Sixteen heads share their keys: a block of rows with neighbouring columns."""
@@ -41,7 +57,7 @@ def test_attention_of_blocks_of_rows(depth: int, arch: str, check: Check) -> Non
         ark.output("y", ark.matmul(rows, w, transpose_other=True))
     emulation = check(program, random_arrays(shapes, dtype), arch=arch)
     assert emulation.executable.bundle.manifest.packets
-    assert SEND in emulation.text
+    assert re.search(send_of(arch), emulation.text)
 
 
 def two_products(shapes: dict[str, tuple[int, int]]) -> ark.Program:
@@ -55,14 +71,14 @@ def two_products(shapes: dict[str, tuple[int, int]]) -> ark.Program:
     return program
 
 
-@pytest.mark.parametrize("arch", ["sm_90a", "sm_80"])
+@pytest.mark.parametrize("arch", ARCHITECTURES)
 def test_products_by_tensor_cores(arch: str, check: Check) -> None:
     """An mma computes eight rows, and the next product polls for them."""
     shapes = {"x": (8, 256), "v": (256, 256), "w": (128, 256)}
     emulation = check(two_products(shapes), random_arrays(shapes, ark.bf16), arch=arch)
     assert emulation.executable.bundle.manifest.packets
-    assert SEND in emulation.text
-    assert MMA in emulation.text
+    assert re.search(send_of(arch), emulation.text)
+    assert mma_of(arch) in emulation.text
 
 
 # Instructions that load packets of 32 bits, by the number of packets.
@@ -70,11 +86,17 @@ LOADS = {1: "global.u32 $0", 2: "global.v2.u32", 4: "global.v4.u32"}
 
 
 def loads_of(text: str) -> set[int]:
-    """Returns the numbers of packets that the loads of a kernel have."""
+    """Returns the numbers of packets that the loads of a kernel for NVIDIA GPUs have."""
     return {count for count, load in LOADS.items() if f"ld.relaxed.gpu.{load}" in text}
 
 
-@pytest.mark.parametrize("arch", ["sm_90a", "sm_80"])
+def receives_of(text: str) -> set[int]:
+    """Returns the numbers of packets that the loads of a kernel for AMD GPUs have, at most two."""
+    load = r'load atomic i(32|64), [^\n]* syncscope\("agent"\) monotonic'
+    return {int(bits) // 32 for bits in re.findall(load, text)}
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
 @pytest.mark.parametrize(("width", "count"), [(131, 1), (65, 1), (130, 2), (66, 2), (132, 4)])
 @pytest.mark.parametrize("rows", [1, 3])
 def test_rows_of_any_length(rows: int, width: int, count: int, arch: str, check: Check) -> None:
@@ -86,7 +108,11 @@ def test_rows_of_any_length(rows: int, width: int, count: int, arch: str, check:
     shapes = {"x": (rows, 64), "v": (width, 64), "w": (64, width)}
     emulation = check(two_products(shapes), random_arrays(shapes, ark.bf16), arch=arch)
     assert emulation.executable.bundle.manifest.packets
-    assert count in loads_of(emulation.text)
+    if is_amd(arch):
+        # The counters of the kernel have 64 bits, too.
+        assert (1 in receives_of(emulation.text)) == (count == 1)
+    else:
+        assert count in loads_of(emulation.text)
 
 
 @pytest.mark.parametrize(("head", "count"), [(12, 4), (10, 2), (6, 2)])
