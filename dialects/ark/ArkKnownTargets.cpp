@@ -119,6 +119,8 @@ struct KnownGpu {
   int64_t l1;
   /// The text of an `#ark.gpu`.
   StringRef facts;
+  /// SMs that share an L2; 0 if all SMs share it.
+  int64_t smsPerL2 = 0;
 };
 } // namespace
 
@@ -150,10 +152,10 @@ static constexpr KnownGpu knownGpus[] = {
      16 * kKiB, kCdna2},
     // MI300X
     {"hip", "gfx942", 304, 4, 65536, 4300, 800000, 1500, 2500, 400, 448,
-     32 * kKiB, kCdna3},
+     32 * kKiB, kCdna3, /*smsPerL2=*/38},
     // MI355X
     {"hip", "gfx950", 256, 4, 163840, 6500, 1600000, 1500, 2500, 400, 538,
-     32 * kKiB, kCdna4},
+     32 * kKiB, kCdna4, /*smsPerL2=*/32},
 };
 
 /// Returns the rates of links that reach `rate` GB/s by the data sheet.
@@ -194,6 +196,13 @@ LinksAttr ark::findLinks(MLIRContext *context, TargetAttr target) {
   LinksAttr links =
       target && target.isGpu() ? target.getGpu().getLinks() : LinksAttr();
   return links ? links : makeLinks(context, kLinksOfH200);
+}
+
+int64_t ark::findNumL2s(TargetAttr target) {
+  const KnownGpu *gpu = findKnown(target.getBackend(), target.getArch());
+  if (!gpu || gpu->smsPerL2 == 0)
+    return 1;
+  return std::max<int64_t>(1, target.getSms() / gpu->smsPerL2);
 }
 
 TargetAttr ark::findTarget(MLIRContext *context, StringRef backend,

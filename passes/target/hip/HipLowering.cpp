@@ -6,6 +6,7 @@
 #include "passes/target/module/GpuLowering.h"
 #include "passes/target/module/Passes.h"
 #include "passes/target/packets/Passes.h"
+#include "passes/target/prefetch/Passes.h"
 #include "passes/target/simt/Passes.h"
 
 #include "mlir/Conversion/GPUToROCDL/GPUToROCDLPass.h"
@@ -22,9 +23,12 @@ void ark::buildHipLowering(OpPassManager &pm, StringRef arch, int64_t threads,
     pm.addPass(createUseTensorCoresPass({threads}));
     pm.addPass(createReceivePacketsPass({threads}));
   };
+  auto addThreadPasses = [](OpPassManager &pm) {
+    pm.addPass(createLoadWeightsAheadPass());
+  };
   addGpuLowering(pm, {threads, warpSize, /*library=*/false,
                       /*roundsToBF16=*/false, /*hasFp8Conversions=*/false,
-                      addVendorPasses});
+                      addVendorPasses, addThreadPasses});
   OpPassManager &gpuModule = pm.nest<gpu::GPUModuleOp>();
   // Erases the functions of features that the program does not use, such as
   // packets. They call functions without code.
