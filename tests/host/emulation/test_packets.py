@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from emulation import Emulation
 
 import ark_mlir as ark
 
@@ -130,3 +132,32 @@ def test_rotated_halves_of_any_length(head: int, count: int, check: Check) -> No
     emulation = check(program, random_arrays(shapes, dtype))
     assert emulation.executable.bundle.manifest.packets
     assert loads_of(emulation.text) == {count}
+
+
+@pytest.mark.parametrize("arch", ["gfx90a", "gfx942"])
+def test_epochs_on_amd_gpus(arch: str, library: Path, tmp_path: Path) -> None:
+    """Words of the last iteration have another tag. A row is handed on, wherever stores wait."""
+    shapes = {"x": (1, 256), "v": (512, 256), "w": (64, 512)}
+    arrays = random_arrays(shapes, ark.bf16)
+    emulation = Emulation(two_products(shapes), library, tmp_path, arch=arch)
+    results: set[bytes] = set()
+    for seed in range(3):
+        emulation.load(seed)
+        with emulation.executable as executable:
+            executable.bind({name: arrays[name] for name in "vw"})
+            for scale in (1, 2, 1):
+                x = (arrays["x"].astype(np.float32) * scale).astype(arrays["x"].dtype)
+                got = emulation.run({"x": x}, iterations=2)["y"]
+                if scale == 1:
+                    results.add(got.tobytes())
+    assert len(results) == 1
+
+
+@pytest.mark.parametrize("arch", ["gfx90a", "gfx942", "gfx950"])
+@pytest.mark.parametrize("width", [512, 1024, 4096])
+def test_weights_are_loaded_ahead(width: int, arch: str, check: Check) -> None:
+    """The last row of a lane has no next row; weights of 4096 columns take several steps."""
+    shapes = {"x": (1, 512), "v": (width, 512), "w": (37, width)}
+    emulation = check(two_products(shapes), random_arrays(shapes, ark.bf16), arch=arch)
+    assert emulation.executable.bundle.manifest.packets
+    assert "!nontemporal" in emulation.text

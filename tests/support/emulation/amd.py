@@ -29,8 +29,12 @@ _TRIPLE = "amdgcn-amd-amdhsa"
 _ORDERS = {"monotonic": "relaxed", "acquire": "acquire", "release": "release", "acq_rel": "acq_rel"}
 _SCOPES = {"workgroup": "cta", "agent": "gpu", None: "sys"}
 _SCOPE = r'(?: syncscope\("(?P<scope>\w+)"\))?'
-_LOAD = re.compile(rf"= load atomic (?P<type>i32|i64), (?P<at>ptr.*?){_SCOPE} (?P<order>\w+), align [48]")
-_STORE = re.compile(rf"store atomic (?P<value>(?P<type>i32|i64) \S+), (?P<at>ptr.*?){_SCOPE} (?P<order>\w+), .*")
+_LOAD = re.compile(
+    rf"= load atomic (?P<type>i32|i64), (?P<at>ptr.*?){_SCOPE} (?P<order>\w+), align [48]"
+)
+_STORE = re.compile(
+    rf"store atomic (?P<value>(?P<type>i32|i64) \S+), (?P<at>ptr.*?){_SCOPE} (?P<order>\w+), .*"
+)
 _ADD = re.compile(
     rf"= atomicrmw add (?P<at>ptr.*?), (?P<value>(?P<type>i64) \S+?){_SCOPE} "
     r"(?P<order>\w+), align 8"
