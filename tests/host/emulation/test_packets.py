@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from emulation import Emulation
+from emulation.mutants import Mutation
 
 import ark_mlir as ark
 
@@ -161,3 +162,26 @@ def test_weights_are_loaded_ahead(width: int, arch: str, check: Check) -> None:
     emulation = check(two_products(shapes), random_arrays(shapes, ark.bf16), arch=arch)
     assert emulation.executable.bundle.manifest.packets
     assert "!nontemporal" in emulation.text
+
+
+def test_a_narrow_poll_on_amd_gpus_is_caught(library: Path, tmp_path: Path) -> None:
+    """A poll at the scope of the CTA may load an old packet for ever. Each warp loads packets at
+    two positions of the kernel: four at once are two loads."""
+    shapes = {"x": (1, 64), "v": (128, 64), "w": (64, 128)}
+    arrays = random_arrays(shapes, ark.bf16)
+    emulation = Emulation(two_products(shapes), library, tmp_path, arch="gfx942")
+    loads = [
+        site.number
+        for site in emulation.sites
+        if (site.name, site.order, site.scope) == ("ptx_ld", "relaxed", "gpu")
+    ]
+    caught: set[int] = set()
+    for number in loads:
+        emulation.load(0, {number: Mutation.NARROW_TO_CTA})
+        with ark.knobs.scope(ARK_TIMEOUT="2"), emulation.executable as executable:
+            executable.bind({name: arrays[name] for name in "vw"})
+            try:
+                emulation.run({"x": arrays["x"]})
+            except ark.HangError:
+                caught.add(number)
+    assert len(caught) == 2
