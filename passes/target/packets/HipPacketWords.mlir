@@ -28,7 +28,8 @@ func.func private @ark_load_wide_packet(%word: !llvm.ptr) -> i64 {
 }
 
 func.func private @ark_load_wide_packets(%words: !llvm.ptr) -> (i64, i64) {
-  %next = llvm.getelementptr %words[1] : (!llvm.ptr) -> !llvm.ptr, i64
+  %bytes = arith.constant 8 : i64
+  %next = llvm.getelementptr %words[%bytes] : (!llvm.ptr, i64) -> !llvm.ptr, i8
   %a = func.call @ark_load_wide_packet(%words) : (!llvm.ptr) -> i64
   %b = func.call @ark_load_wide_packet(%next) : (!llvm.ptr) -> i64
   return %a, %b : i64, i64
@@ -52,7 +53,8 @@ func.func private @ark_load_two_packets(%words: !llvm.ptr) -> (i32, i32) {
 }
 
 func.func private @ark_load_packets(%words: !llvm.ptr) -> (i32, i32, i32, i32) {
-  %next = llvm.getelementptr %words[1] : (!llvm.ptr) -> !llvm.ptr, i64
+  %bytes = arith.constant 8 : i64
+  %next = llvm.getelementptr %words[%bytes] : (!llvm.ptr, i64) -> !llvm.ptr, i8
   %a, %b = func.call @ark_load_two_packets(%words) : (!llvm.ptr) -> (i32, i32)
   %c, %d = func.call @ark_load_two_packets(%next) : (!llvm.ptr) -> (i32, i32)
   return %a, %b, %c, %d : i32, i32, i32, i32
