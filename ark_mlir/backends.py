@@ -174,6 +174,7 @@ register(
         code_generator="ark_mlir.targets.hip:make_backend",
         driver="ark_mlir.runtime.hip.devices:make_driver",
         readiness="ark_mlir.cli.readiness:find_hip",
+        has_task_packets=True,
         selects_devices=True,
         notifies_start=True,
         starts_together=False,

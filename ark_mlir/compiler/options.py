@@ -57,7 +57,7 @@ class CompileOptions:
             None choose by the size of the tensor, between GPUs by predicted times.
         tile: tile shape of a result in elements, by the name of a group or of an op in it:
             ``{"fc1": (32, 64), "matmul": (64, 64)}``. The name of a group takes precedence.
-        packets: cuda only: pass small activations as words tagged with the epoch, which consumers
+        packets: GPUs only: pass small activations as words tagged with the epoch, which consumers
             poll, instead of semaphores.
         memory: bytes that the arena of a rank may have, as a number or as a text such as
             ``"8GiB"``. If the arena would be larger, the compiler orders tasks so that they reuse

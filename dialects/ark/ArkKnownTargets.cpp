@@ -85,9 +85,11 @@ static constexpr StringLiteral kBlackwell =
   "  shapes = [256, 128, 128, 256, 128, 128], depth = 64, tile = 3000,"        \
   "  stage_row = " STAGE_ROW ">"
 
-// The memory scopes have the names of LLVM's AMDGPU backend.
+// The memory scopes have the names of LLVM's AMDGPU backend. Its atomic stores
+// have at most 64 bits.
 #define CDNA                                                                   \
-  "#ark.gpu<warp_size = 64, scopes = #ark.scopes<device = \"agent\">,"
+  "#ark.gpu<warp_size = 64, packet = 8,"                                       \
+  " scopes = #ark.scopes<device = \"agent\">,"
 
 #define CDNA_MFMA "mma = [" MFMA_16("16", "4") ", " MFMA_32("8", "4") "], "
 
@@ -117,6 +119,8 @@ struct KnownGpu {
   int64_t l1;
   /// The text of an `#ark.gpu`.
   StringRef facts;
+  /// SMs that share an L2; 0 if all SMs share it.
+  int64_t smsPerL2 = 0;
 };
 } // namespace
 
@@ -148,10 +152,10 @@ static constexpr KnownGpu knownGpus[] = {
      16 * kKiB, kCdna2},
     // MI300X
     {"hip", "gfx942", 304, 4, 65536, 4300, 800000, 1500, 2500, 400, 448,
-     32 * kKiB, kCdna3},
+     32 * kKiB, kCdna3, /*smsPerL2=*/38},
     // MI355X
     {"hip", "gfx950", 256, 4, 163840, 6500, 1600000, 1500, 2500, 400, 538,
-     32 * kKiB, kCdna4},
+     32 * kKiB, kCdna4, /*smsPerL2=*/32},
 };
 
 /// Returns the rates of links that reach `rate` GB/s by the data sheet.
@@ -192,6 +196,13 @@ LinksAttr ark::findLinks(MLIRContext *context, TargetAttr target) {
   LinksAttr links =
       target && target.isGpu() ? target.getGpu().getLinks() : LinksAttr();
   return links ? links : makeLinks(context, kLinksOfH200);
+}
+
+int64_t ark::findNumL2s(TargetAttr target) {
+  const KnownGpu *gpu = findKnown(target.getBackend(), target.getArch());
+  if (!gpu || gpu->smsPerL2 == 0)
+    return 1;
+  return std::max<int64_t>(1, target.getSms() / gpu->smsPerL2);
 }
 
 TargetAttr ark::findTarget(MLIRContext *context, StringRef backend,

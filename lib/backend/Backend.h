@@ -111,6 +111,10 @@ public:
   virtual bool isPacketAccess(OpOperand &use, StringRef scope) const {
     return false;
   }
+
+  /// Returns true for an op that accesses no memory, although MLIR does not
+  /// know this. If an operand is the address of a packet, so is the result.
+  virtual bool accessesNoMemory(Operation *op) const { return false; }
 };
 
 /// Registers a backend for the lifetime of the process. The name of the backend

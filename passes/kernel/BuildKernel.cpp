@@ -29,10 +29,6 @@ using namespace mlir::ark;
 // Code that is the same for every program
 //===----------------------------------------------------------------------===//
 
-/// Function that marks an address as global memory. Defined only by the texts
-/// of backends that have special instructions for global memory.
-static constexpr llvm::StringLiteral kMarkGlobal = "ark_mark_global";
-
 static void buildTraced(func::FuncOp function, bool trace) {
   OpBuilder builder = OpBuilder::atBlockBegin(function.addEntryBlock());
   Location loc = function.getLoc();
@@ -50,7 +46,7 @@ namespace {
 class DispatchBuilder {
 public:
   DispatchBuilder(func::FuncOp run, SymbolTable &symbols)
-      : run(run), mark(symbols.lookup<func::FuncOp>(kMarkGlobal)),
+      : run(run), mark(symbols.lookup<func::FuncOp>(abi::kMarkGlobalFunction)),
         readTask(symbols.lookup<func::FuncOp>(abi::kTaskFunction)),
         findOperand(symbols.lookup<func::FuncOp>(abi::kOperandFunction)),
         copyToDomain(symbols.lookup<func::FuncOp>(abi::kCopyToDomainFunction)),

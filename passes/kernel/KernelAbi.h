@@ -31,6 +31,10 @@ inline constexpr llvm::StringLiteral kOperandFunction = "ark_operand";
 /// another domain. Defined only by texts for several domains.
 inline constexpr llvm::StringLiteral kCopyToDomainFunction =
     "ark_copy_to_domain";
+/// Function that returns its argument, an address, marked as global memory.
+/// Defined only by the texts of backends that have special instructions for
+/// global memory.
+inline constexpr llvm::StringLiteral kMarkGlobalFunction = "ark_mark_global";
 /// Function that records an index out of range.
 inline constexpr llvm::StringLiteral kReportIndex = "ark_report_index";
 /// Function that returns the epoch.

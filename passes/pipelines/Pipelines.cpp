@@ -153,7 +153,7 @@ struct CompileFlags {
       llvm::cl::value_desc("folder")};
   llvm::cl::opt<bool> packets{
       "ark-packets",
-      llvm::cl::desc("Hand off small activations as packets, on cuda")};
+      llvm::cl::desc("Hand off small activations as packets, on GPUs")};
   llvm::cl::opt<int64_t> memory{
       "ark-memory", llvm::cl::value_desc("bytes"), llvm::cl::init(0),
       llvm::cl::desc("Bytes of the arena of each rank; 0 means no limit")};

@@ -58,7 +58,7 @@ struct CompilePipelineOptions
                       llvm::cl::init(true)};
   Option<bool> packets{
       *this, "packets",
-      llvm::cl::desc("Hand off small activations as packets, on cuda"),
+      llvm::cl::desc("Hand off small activations as packets, on GPUs"),
       llvm::cl::init(false)};
   Option<int64_t> memory{
       *this, "memory",

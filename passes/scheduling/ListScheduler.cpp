@@ -13,6 +13,8 @@
 #include "passes/scheduling/LaneUnits.h"
 #include "passes/scheduling/PlacementOrder.h"
 
+#include "dialects/ark/ArkKnownTargets.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 #include <cmath>
@@ -58,7 +60,7 @@ public:
       : input(input),
         times(input.target.getSms() * input.placement.smLanes.size(),
               input.dependences.getTasks().size()),
-        units(times.getNumLanes()) {}
+        units(times.getNumLanes()), numL2s(findNumL2s(input.target)) {}
 
   ScheduledLanes run();
 
@@ -76,6 +78,8 @@ private:
   Candidate follow(unsigned task, ArrayRef<unsigned> home) const;
   Candidate chooseCandidate(unsigned task) const;
   SmallVector<unsigned> getLanes(const Placement::Pin &pin, Interval sms) const;
+  unsigned getLastProducer() const;
+  unsigned getL2(unsigned lane) const;
   SmallVector<unsigned> getPreferredLanes() const;
   void setTimes(unsigned task, Candidate &candidate) const;
   double getReady(Interval vctas, unsigned lane) const;
@@ -85,6 +89,7 @@ private:
   const SchedulerInput &input;
   LaneTimes times;
   LaneUnits units;
+  unsigned numL2s;
 
   // State of the task that is being placed:
   SmallVector<unsigned> allLanes;
@@ -374,16 +379,47 @@ Candidate TaskPlacer::follow(unsigned task, ArrayRef<unsigned> home) const {
 // Placement
 //===----------------------------------------------------------------------===//
 
+/// Returns the lane of the producer that ends last, or the first lane if the
+/// task has no producers.
+unsigned TaskPlacer::getLastProducer() const {
+  unsigned lane = allLanes.front();
+  double last = 0;
+  for (auto &[relation, ofSets] : ends)
+    for (const ProducerEnds &producers : ofSets)
+      if (producers.lanes > 0 && producers.last > last) {
+        last = producers.last;
+        lane = producers.lastLane;
+      }
+  return lane;
+}
+
 /// Returns the lanes, sorted by the time when they have the inputs and are
-/// free.
+/// free. Of lanes with equal times, those come first that share an L2 with the
+/// last producer, since a hand-off through this L2 is not slower than another.
 SmallVector<unsigned> TaskPlacer::getPreferredLanes() const {
   std::vector<double> start = getReadyTimes();
   for (unsigned lane : allLanes)
     start[lane] = std::max(start[lane], times.getEnd(lane));
+  unsigned home = getL2(getLastProducer());
+  auto getDistance = [&](unsigned lane) {
+    unsigned l2 = getL2(lane);
+    return l2 < home ? l2 + numL2s : l2;
+  };
   SmallVector<unsigned> lanes(allLanes);
-  llvm::stable_sort(
-      lanes, [&](unsigned a, unsigned b) { return start[a] < start[b]; });
+  llvm::stable_sort(lanes, [&](unsigned a, unsigned b) {
+    return std::pair(start[a], getDistance(a)) <
+           std::pair(start[b], getDistance(b));
+  });
   return lanes;
+}
+
+/// Returns the L2 of a lane's SM. Every rank has a GPU, whose L2s get the CTAs
+/// of its launch in turn.
+unsigned TaskPlacer::getL2(unsigned lane) const {
+  unsigned sms = input.target.getSms(), sm = lane % sms;
+  unsigned ranks = input.placement.smsOfRank.size();
+  unsigned share = sms / ranks, l2s = std::max(1u, numL2s / ranks);
+  return sm / share * l2s + sm % share % l2s;
 }
 
 /// Returns the lanes of some SMs that a task with this pin may use.

@@ -31,7 +31,6 @@ FOR_NVIDIA = {
     "test_architectures.py": _TORCH_COMPILE,
     "test_assemblers.py": "ptxas, nvJitLink and the assembler in the driver are NVIDIA's",
     "test_legacy_ipc.py": "memory of processes is shared by functions of CUDA",
-    "test_packets.py": "kernels for AMD GPUs have no packets",
     "test_shared_models.py": _RANKS,
     "test_torch_compile.py": _TORCH_COMPILE,
     "test_torch_training.py": _TORCH_COMPILE,

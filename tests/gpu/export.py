@@ -3,8 +3,8 @@ beside this file.
 
 Usage: export.py <folder> [<target>]. The folder gets the runtime part of the package, which needs
 no compiler, and models. For every case of tests/support/op_cases.py, it gets a bundle with inputs,
-expected outputs and bounds. Programs of several ranks, with packets, and of NVIDIA's assemblers are
-for targets of `cuda` alone.
+expected outputs and bounds. Programs of several ranks and of NVIDIA's assemblers are for targets of
+`cuda` alone.
 """
 
 from __future__ import annotations
@@ -314,7 +314,6 @@ def say(text: str) -> None:
 
 def export_for_nvidia(root: Path, target: str) -> int:
     """Exports what other GPUs do not run; returns the number of models."""
-    export_packets(root, target)
     export_worlds(root, target)
     export_assemblers(root / "assemblers", target)
     export_collectives(root / "collectives", target, say)
@@ -327,6 +326,7 @@ def main(folder: str, target: str = "cuda:sm_90a") -> None:
     copy_runtime(root)
     cases = root / "ops"
     ops = export_ops(cases, target)
+    export_packets(root, target)
     export_states(root / "states", target)
     export_tiles(cases, target)
     export_warpgroups(cases, target)

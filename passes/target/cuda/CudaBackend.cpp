@@ -105,7 +105,7 @@ public:
 
 SmallVector<KernelText> CudaBackend::getKernelTexts(RankLinks links) const {
   SmallVector<KernelText> texts = {kGpuResident,
-                                   kCudaPackets,
+                                   kGpuPackets,
                                    kCudaPacketWords,
                                    kGpuKernel,
                                    kGpuSemaphores,

@@ -15,6 +15,7 @@
 
 #include "passes/kernel/KernelTexts.h.inc"
 #include "passes/target/hip/KernelTexts.h.inc"
+#include "passes/target/packets/KernelTexts.h.inc"
 
 using namespace mlir;
 using namespace mlir::ark;
@@ -74,6 +75,10 @@ public:
     return !hasPtx(assembly) && haveConstraints(assembly, kConstraints);
   }
   bool linksLibraries() const override { return false; }
+  bool isPacketAccess(OpOperand &use, StringRef scope) const override;
+  bool accessesNoMemory(Operation *op) const override {
+    return isa<ROCDL::ReadfirstlaneOp>(op);
+  }
 };
 } // namespace
 
@@ -82,8 +87,8 @@ public:
 //===----------------------------------------------------------------------===//
 
 SmallVector<KernelText> HipBackend::getKernelTexts(RankLinks) const {
-  return {kGpuResident, kGpuKernel, kGpuSemaphores,
-          kLocalRanks,  kHipKernel, kKernelTables};
+  return {kGpuResident,   kGpuPackets, kHipPacketWords, kGpuKernel,
+          kGpuSemaphores, kLocalRanks, kHipKernel,      kKernelTables};
 }
 
 void HipBackend::registerDialects(DialectRegistry &registry) const {
@@ -183,6 +188,28 @@ Value HipBackend::createStreamingLoad(OpBuilder &builder, Location loc,
   return LLVM::LoadOp::create(builder, loc, type, pointer,
                               /*alignment=*/4 * words, /*isVolatile=*/false,
                               /*isNonTemporal=*/true);
+}
+
+//===----------------------------------------------------------------------===//
+// Packets
+//===----------------------------------------------------------------------===//
+
+/// Returns true for a relaxed access to a whole word at the scope of packets.
+template <typename AccessOp>
+static bool isRelaxed(AccessOp op, Type type, StringRef scope) {
+  return op.getOrdering() == LLVM::AtomicOrdering::monotonic &&
+         op.getSyncscope().value_or("") == scope &&
+         (type.isInteger(32) || type.isInteger(64)) &&
+         8 * op.getAlignment().value_or(0) >= type.getIntOrFloatBitWidth();
+}
+
+/// Accesses of 128 bits are not atomic on AMD GPUs.
+bool HipBackend::isPacketAccess(OpOperand &use, StringRef scope) const {
+  if (auto load = dyn_cast<LLVM::LoadOp>(use.getOwner()))
+    return isRelaxed(load, load.getType(), scope);
+  auto store = dyn_cast<LLVM::StoreOp>(use.getOwner());
+  return store && use.get() != store.getValue() &&
+         isRelaxed(store, store.getValue().getType(), scope);
 }
 
 void ark::registerHipBackend() {

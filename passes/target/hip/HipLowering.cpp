@@ -5,6 +5,8 @@
 #include "passes/target/matmul/Passes.h"
 #include "passes/target/module/GpuLowering.h"
 #include "passes/target/module/Passes.h"
+#include "passes/target/packets/Passes.h"
+#include "passes/target/prefetch/Passes.h"
 #include "passes/target/simt/Passes.h"
 
 #include "mlir/Conversion/GPUToROCDL/GPUToROCDLPass.h"
@@ -19,11 +21,18 @@ void ark::buildHipLowering(OpPassManager &pm, StringRef arch, int64_t threads,
   pm.addPass(createAllocateVoteSlotsPass());
   auto addVendorPasses = [threads](OpPassManager &pm) {
     pm.addPass(createUseTensorCoresPass({threads}));
+    pm.addPass(createReceivePacketsPass({threads}));
+  };
+  auto addThreadPasses = [](OpPassManager &pm) {
+    pm.addPass(createLoadWeightsAheadPass());
   };
   addGpuLowering(pm, {threads, warpSize, /*library=*/false,
                       /*roundsToBF16=*/false, /*hasFp8Conversions=*/false,
-                      addVendorPasses});
+                      addVendorPasses, addThreadPasses});
   OpPassManager &gpuModule = pm.nest<gpu::GPUModuleOp>();
+  // Erases the functions of features that the program does not use, such as
+  // packets. They call functions without code.
+  gpuModule.addPass(createSymbolDCEPass());
   // Runs first, because GPUToROCDL replaces functions that have an instruction
   // by calls of AMD's device library.
   gpuModule.addPass(createConvertMathToLLVMPass());

@@ -58,6 +58,8 @@ static void addLoops(OpPassManager &pm,
   pm.addPass(ark::createUnrollAndJamPass());
   pm.addPass(ark::createWidenElementsPass({threads}));
   pm.addPass(ark::createMapToThreadsPass({threads, warpSize}));
+  if (options.addThreadPasses)
+    options.addThreadPasses(pm);
   pm.addPass(ark::createSendPacketsPass());
   pm.addPass(ark::createPlaceInSharedMemoryPass());
   ark::CacheTablesPassOptions cache;

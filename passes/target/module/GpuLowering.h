@@ -19,6 +19,8 @@ struct GpuLoweringOptions {
   bool hasFp8Conversions = false;
   /// Adds the passes for products beyond plain loops; may be null.
   llvm::function_ref<void(OpPassManager &)> addVendorPasses = nullptr;
+  /// Adds passes for the loops of single threads; may be null.
+  llvm::function_ref<void(OpPassManager &)> addThreadPasses = nullptr;
 };
 
 /// Adds the passes that lower bodies to scalars and branches in a `gpu.module`,

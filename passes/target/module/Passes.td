@@ -61,7 +61,8 @@ def VerifyTargetPass : Pass<"ark-verify-target", "::mlir::ModuleOp"> {
       `hip`.
     - (target_c6) arguments of bodies carry `ark.packets` if the tables say that they are packets,
       and only packet instructions use values that are computed from their addresses: for cuda the
-      relaxed stores and loads of CudaPacketWords.mlir, for cpu 64-bit stores with release ordering.
+      relaxed stores and loads of CudaPacketWords.mlir, for hip relaxed stores and loads of 32 or 64
+      bits, for cpu 64-bit stores with release ordering.
     - (target_c7) inline assembly and intrinsics belong to the backend: no PTX for hip, no assembly
       for cpu.
     - (target_c8) the shared memory of a CTA fits into an SM.

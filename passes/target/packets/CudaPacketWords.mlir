@@ -1,4 +1,4 @@
-// Stores and loads of task packets. The scope is that of all ranks of the program: the sender and the
+// Stores and loads of task packets, and primitives of warps that poll. The scope is that of all ranks of the program: the sender and the
 // receiver may be on different GPUs, and PTX orders two relaxed accesses only if the scope of each
 // includes the other thread.
 
@@ -53,4 +53,19 @@ func.func private @ark_load_packets(%words: !llvm.ptr) -> (i32, i32, i32, i32) {
   %c = llvm.extractvalue %all[2] : !llvm.struct<(i32, i32, i32, i32)>
   %d = llvm.extractvalue %all[3] : !llvm.struct<(i32, i32, i32, i32)>
   return %a, %b, %c, %d : i32, i32, i32, i32
+}
+
+func.func private @ark_any_of_warp(%predicate: i1) -> i1 {
+  %all = arith.constant -1 : i32
+  %any = nvvm.vote.sync any %all, %predicate -> i1
+  return %any : i1
+}
+
+func.func private @ark_leads_warp() -> i1 {
+  %size = arith.constant kCudaWarpSize : index
+  %zero = arith.constant 0 : index
+  %thread = gpu.thread_id x
+  %rank = arith.remui %thread, %size : index
+  %leads = arith.cmpi eq, %rank, %zero : index
+  return %leads : i1
 }

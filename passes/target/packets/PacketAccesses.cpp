@@ -31,6 +31,7 @@ private:
   LogicalResult markArguments();
   void markLookups();
   void markLookup(LLVM::CallOp lookup);
+  bool isForBodies(Value address) const;
   void mark(Value address);
   LogicalResult visit(OpOperand &use);
   LogicalResult visitCall(LLVM::CallOp call, OpOperand &use);
@@ -119,14 +120,22 @@ void PacketTracker::markLookup(LLVM::CallOp lookup) {
       mark(lookup.getResult());
     return;
   }
-  bool isForBodies = llvm::all_of(lookup->getUsers(), [&](Operation *user) {
-    auto call = dyn_cast<LLVM::CallOp>(user);
-    return call && call.getCallee() &&
-           (packets.contains(call.getCalleeAttr().getAttr()) ||
-            *call.getCallee() == abi::kCopyToDomainFunction);
-  });
-  if (!isForBodies)
+  if (!isForBodies(lookup.getResult()))
     mark(lookup.getResult());
+}
+
+/// Returns true if an address, as it is or marked as global memory, is passed
+/// only to bodies and to copies between domains.
+bool PacketTracker::isForBodies(Value address) const {
+  return llvm::all_of(address.getUsers(), [&](Operation *user) {
+    auto call = dyn_cast<LLVM::CallOp>(user);
+    if (!call || !call.getCallee())
+      return false;
+    if (*call.getCallee() == abi::kMarkGlobalFunction)
+      return isForBodies(call.getResult());
+    return packets.contains(call.getCalleeAttr().getAttr()) ||
+           *call.getCallee() == abi::kCopyToDomainFunction;
+  });
 }
 
 void PacketTracker::markLookups() {
@@ -153,12 +162,18 @@ LogicalResult PacketTracker::visitCall(LLVM::CallOp call, OpOperand &use) {
   if (!callee || callee.isExternal())
     return fail(use);
   mark(callee.getArgument(use.getOperandNumber()));
+  if (*call.getCallee() == abi::kMarkGlobalFunction)
+    mark(call.getResult());
   return success();
 }
 
-/// Marks the results of calls to a function that returns an address.
+/// Marks the results of calls to a function that returns an address. The calls
+/// of the function that marks global memory have different addresses, so
+/// `visitCall` marks their results one by one.
 void PacketTracker::visitReturn(LLVM::ReturnOp op, OpOperand &use) {
   auto function = op->getParentOfType<LLVM::LLVMFuncOp>();
+  if (function.getSymName() == abi::kMarkGlobalFunction)
+    return;
   for (LLVM::CallOp call : calls.lookup(function.getSymName()))
     mark(call.getResult());
 }
@@ -180,7 +195,7 @@ LogicalResult PacketTracker::visit(OpOperand &use) {
   // The result of a comparison is not an address.
   if (backend.isPacketAccess(use, scope) || isa<LLVM::ICmpOp>(op))
     return success();
-  if (!isMemoryEffectFree(op))
+  if (!isMemoryEffectFree(op) && !backend.accessesNoMemory(op))
     return fail(use);
   for (Value result : op->getResults())
     mark(result);

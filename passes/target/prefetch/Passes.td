@@ -5,6 +5,57 @@
 
 include "mlir/Pass/PassBase.td"
 
+def LoadWeightsAheadPass : Pass<"ark-load-weights-ahead", "::mlir::ModuleOp"> {
+  let summary = "Load the weights of a row to registers one step ahead";
+  let description = [{
+    A warp multiplies rows of a weight by one row of activations, some hundred elements per step. The
+    pass loads the weights of each step in the step before, also across rows, so that memory works
+    while the warp multiplies and adds. The weights of the first step are loaded where the body
+    begins: before the body polls for the packets of its activations. Parameters and constants do not
+    change during a launch, so no load is too early.
+
+    The loads are non-temporal, since each weight is read once.
+
+    ```mlir
+    scf.for %row = %thread to %rows step %c256 {
+      %sum = scf.for %k = %begin to %end step %c2048 iter_args(%s = %zero) -> (f32) {
+        %x = vector.load %activations[%c0, %k] : memref<1x8192xbf16>, vector<8xbf16>
+        %w = vector.load %weights[%row, %k] : memref<2048x8192xbf16>, vector<8xbf16>
+        ...
+      }
+    }
+    // =>
+    %first = vector.load %weights[%thread, %begin] {nontemporal = true} : ...
+    scf.for %row = %thread to %rows step %c256 iter_args(%at_row = %first) -> (vector<8xbf16>) {
+      %sum:2 = scf.for %k = ... iter_args(%s = %zero, %w = %at_row) -> (f32, vector<8xbf16>) {
+        %x = vector.load %activations[%c0, %k] : memref<1x8192xbf16>, vector<8xbf16>
+        %next = scf.if %has_next -> (vector<8xbf16>) {
+          %0 = vector.load %weights[%next_row, %next_k] {nontemporal = true} : ...
+          scf.yield %0 : vector<8xbf16>
+        } else {
+          scf.yield %w : vector<8xbf16>
+        }
+        ...
+        scf.yield %t, %next : f32, vector<8xbf16>
+      }
+      scf.yield %sum#1 : vector<8xbf16>
+    }
+    ```
+  }];
+  let options = [
+    Option<"maxRegisters", "max-registers", "int64_t", /*default=*/"64",
+           "Maximum number of 32-bit registers of a thread that hold weights of the next step">,
+  ];
+  let statistics = [
+    Statistic<"numAhead", "ahead", "Loads of weights that moved one step ahead">,
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect",
+    "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect",
+  ];
+}
+
 def PrefetchKVCachePass : Pass<"ark-prefetch-kv-cache", "::mlir::ModuleOp"> {
   let summary = "Prefetch keys and values to the L2 before packets are polled";
   let description = [{

@@ -29,7 +29,7 @@ ATTEMPTS = 3
 # The vector and scalar registers that a kernel spills at most, which is what it spills at present.
 # They are spilled to accumulation registers and to lanes of vector registers, not to memory.
 # `product` is that of 4096³.
-SPILLS = {"A": (0, 44), "Qwen3-8B": (8, 27), "MiniLM": (0, 45), "product": (0, 0)}
+SPILLS = {"A": (0, 95), "Qwen3-8B": (12, 68), "MiniLM": (0, 45), "product": (0, 0)}
 
 Build = Callable[[str], ark.Program]
 

@@ -83,7 +83,7 @@ def test_a_model(tiny: Any, tmp_path: Path, kind: str) -> None:
     for bundle in bundles:
         image = bytes(bundle.sections["kernel"])
         assert read_metadata(image)["amdhsa.target"].endswith("gfx942")
-        assert bundle.manifest.packets == 0
+        assert bundle.manifest.packets > 0
 
 
 @pytest.mark.parametrize(("case", "dtype"), CASES)

@@ -39,14 +39,14 @@
 // CHECK: call @ark_poll
 // CHECK-LABEL: func.func private @ark_packets_check_abort
 // CHECK: call @ark_report_hang
-// All threads of a warp take the same branch.
-// CHECK-LABEL: func.func private @ark_any_of_warp
-// CHECK: nvvm.vote.sync any
 // Each packet is one word, which one instruction stores or loads.
 // CHECK-LABEL: func.func private @ark_send_packet
 // CHECK: llvm.inline_asm has_side_effects "st.relaxed.gpu.global.u32 [$0], $1;", "l,r,~{memory}"
 // CHECK-LABEL: func.func private @ark_load_packets
 // CHECK: llvm.inline_asm has_side_effects "ld.relaxed.gpu.global.v4.u32 {$0, $1, $2, $3}, [$4];"
+// All threads of a warp take the same branch.
+// CHECK-LABEL: func.func private @ark_any_of_warp
+// CHECK: nvvm.vote.sync any
 // CHECK-LABEL: func.func @ark_kernel(%{{.+}}: !llvm.ptr, %{{.+}}: i64) -> i32
 // CHECK: call @ark_begin_iteration
 // CHECK: call @ark_begin_work_item

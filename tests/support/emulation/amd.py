@@ -29,10 +29,15 @@ _TRIPLE = "amdgcn-amd-amdhsa"
 _ORDERS = {"monotonic": "relaxed", "acquire": "acquire", "release": "release", "acq_rel": "acq_rel"}
 _SCOPES = {"workgroup": "cta", "agent": "gpu", None: "sys"}
 _SCOPE = r'(?: syncscope\("(?P<scope>\w+)"\))?'
-_LOAD = re.compile(rf"= load atomic i64, (?P<at>ptr.*?){_SCOPE} (?P<order>\w+), align 8")
-_STORE = re.compile(rf"store atomic (?P<value>i64 \S+), (?P<at>ptr.*?){_SCOPE} (?P<order>\w+), .*")
+_LOAD = re.compile(
+    rf"= load atomic (?P<type>i32|i64), (?P<at>ptr.*?){_SCOPE} (?P<order>\w+), align [48]"
+)
+_STORE = re.compile(
+    rf"store atomic (?P<value>(?P<type>i32|i64) \S+), (?P<at>ptr.*?){_SCOPE} (?P<order>\w+), .*"
+)
 _ADD = re.compile(
-    rf"= atomicrmw add (?P<at>ptr.*?), (?P<value>i64 \S+?){_SCOPE} (?P<order>\w+), align 8"
+    rf"= atomicrmw add (?P<at>ptr.*?), (?P<value>(?P<type>i64) \S+?){_SCOPE} "
+    r"(?P<order>\w+), align 8"
 )
 _SWAP = re.compile(
     rf"(?P<name>%[\w.]+) = cmpxchg (?P<at>ptr.*?), (?P<old>i64 \S+), (?P<new>i64 \S+?){_SCOPE} "
@@ -62,7 +67,7 @@ def _rewrite_line(line: str) -> str:
             return ""
         return f'  call void asm sideeffect "fence.acq_rel.{_scope(found)};", ""()'
     if found := _LOAD.search(line):
-        return line[: found.start()] + _call("i64", "ld", found, found["at"])
+        return line[: found.start()] + _call(found["type"], "ld", found, found["at"])
     if found := _STORE.search(line):
         return f"  {_call('void', 'st', found, found['at'], found['value'])[2:]}"
     if found := _ADD.search(line):
@@ -80,7 +85,7 @@ def _scope(found: re.Match[str]) -> str:
 
 def _call(result: str, op: str, found: re.Match[str], *operands: str) -> str:
     change = {"ld": "", "st": "", "atom": ".add"}[op]
-    text = f"{op}.{_ORDERS[found['order']]}.{_scope(found)}.global{change}.b64"
+    text = f"{op}.{_ORDERS[found['order']]}.{_scope(found)}.global{change}.b{found['type'][1:]}"
     return f'= call {result} asm sideeffect "{text}", ""({", ".join(operands)})'
 
 

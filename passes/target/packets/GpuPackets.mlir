@@ -12,6 +12,11 @@ func.func private @ark_now() -> i64
 func.func private @ark_report_hang(%context: !llvm.ptr, %lane: i64, %left: i64,
                                    %semaphore: i64, %seen: i64, %expected: i64) -> i32
 
+// Primitives of the backend. All threads of a warp call @ark_any_of_warp, which returns true if the
+// predicate holds in any of them. @ark_leads_warp returns true in the first thread of each warp.
+func.func private @ark_any_of_warp(%predicate: i1) -> i1
+func.func private @ark_leads_warp() -> i1
+
 func.func private @ark_packet_field(%field: i32) -> !llvm.ptr<3> {
   %state = func.call @ark_packet_state() : () -> !llvm.ptr<3>
   %pointer = llvm.getelementptr %state[%field] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i32
@@ -138,11 +143,7 @@ func.func private @ark_are_packets_stale(%a: i32, %b: i32, %c: i32, %d: i32, %ta
 // Called by all threads of a warp while their loads of packets are in flight. The first thread uses
 // the latency for other work (@ark_poll).
 func.func private @ark_packets_poll() {
-  %size = arith.constant kCudaWarpSize : index
-  %zero = arith.constant 0 : index
-  %thread = gpu.thread_id x
-  %rank = arith.remui %thread, %size : index
-  %leads = arith.cmpi eq, %rank, %zero : index
+  %leads = func.call @ark_leads_warp() : () -> i1
   cf.cond_br %leads, ^poll, ^finish
 
 ^poll:
@@ -209,12 +210,6 @@ func.func private @ark_poll() {
   return
 }
 
-func.func private @ark_any_of_warp(%predicate: i1) -> i1 {
-  %all = arith.constant -1 : i32
-  %any = nvvm.vote.sync any %all, %predicate -> i1
-  return %any : i1
-}
-
 // Called by all threads of a warp. Returns true if the warp must poll again because a thread still
 // misses packets, and false if all packets have arrived or the warp must stop.
 func.func private @ark_packets_wait(%missing: i1, %tries: i32, %begin: i64, %seen: i32) -> i1 {
@@ -223,11 +218,7 @@ func.func private @ark_packets_wait(%missing: i1, %tries: i32, %begin: i64, %see
   cf.cond_br %any, ^wait, ^finish(%no : i1)
 
 ^wait:
-  %size = arith.constant kCudaWarpSize : index
-  %zero = arith.constant 0 : index
-  %thread = gpu.thread_id x
-  %rank = arith.remui %thread, %size : index
-  %leads = arith.cmpi eq, %rank, %zero : index
+  %leads = func.call @ark_leads_warp() : () -> i1
   cf.cond_br %leads, ^look, ^agree(%no : i1)
 
 ^look:

@@ -1,4 +1,4 @@
-// RUN: ark-opt %s --ark-test-kernel-texts=files=%S/../../../../passes/target/packets/CudaPackets.mlir | FileCheck %s
+// RUN: ark-opt %s --ark-test-kernel-texts=files=%S/../../../../passes/target/packets/GpuPackets.mlir | FileCheck %s
 
 // The tag of a packet is in its upper half.
 // CHECK-LABEL: func.func private @ark_packets_begin(
