@@ -83,15 +83,11 @@ Value AttentionTiles::getLeast() {
 }
 
 Value AttentionTiles::joinLow(Value a, Value b) {
-  Value low = arith::AndIOp::create(builder, a, word(0xffff));
-  Value high = arith::ShLIOp::create(builder, b, word(kElementBits));
-  return arith::OrIOp::create(builder, low, high);
+  return joinLowHalves(builder, builder.getLoc(), a, b);
 }
 
 Value AttentionTiles::joinHigh(Value a, Value b) {
-  Value low = arith::ShRUIOp::create(builder, a, word(kElementBits));
-  Value high = arith::AndIOp::create(builder, b, word(0xffff0000));
-  return arith::OrIOp::create(builder, low, high);
+  return joinHighHalves(builder, builder.getLoc(), a, b);
 }
 
 SmallVector<Value> AttentionTiles::multiply(ArrayRef<Words> rows,

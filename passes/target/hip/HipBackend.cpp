@@ -60,6 +60,8 @@ public:
   Value createLoadFence(OpBuilder &builder, Location loc,
                         Value number) const override;
 
+  Value createExp2(OpBuilder &builder, Location loc,
+                   Value exponent) const override;
   Value createWarpPointer(OpBuilder &builder, Location loc,
                           Value base) const override;
   void keepOrder(OpBuilder &builder, Location loc) const override;
@@ -161,6 +163,15 @@ Value HipBackend::createLoadFence(OpBuilder &builder, Location loc,
                                   Value number) const {
   return createAssembly(builder, loc, number.getType(), number, "",
                         "=v,0,~{memory}");
+}
+
+/// The instruction may return zero instead of denormal numbers.
+Value HipBackend::createExp2(OpBuilder &builder, Location loc,
+                             Value exponent) const {
+  return LLVM::CallIntrinsicOp::create(
+             builder, loc, exponent.getType(),
+             builder.getStringAttr("llvm.amdgcn.exp2"), exponent)
+      .getResult(0);
 }
 
 Value HipBackend::createWarpPointer(OpBuilder &builder, Location loc,

@@ -2,6 +2,7 @@
 
 #include "passes/target/hip/HipLowering.h"
 
+#include "passes/target/attention/Passes.h"
 #include "passes/target/matmul/Passes.h"
 #include "passes/target/module/GpuLowering.h"
 #include "passes/target/module/Passes.h"
@@ -18,6 +19,7 @@ void ark::buildHipLowering(OpPassManager &pm, StringRef arch, int64_t threads,
                            int64_t warpSize) {
   pm.addPass(createAllocateVoteSlotsPass());
   auto addVendorPasses = [threads](OpPassManager &pm) {
+    pm.addPass(createFlashAttentionPass({threads}));
     pm.addPass(createUseTensorCoresPass({threads}));
   };
   addGpuLowering(pm, {threads, warpSize, /*library=*/false,

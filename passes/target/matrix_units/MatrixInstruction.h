@@ -75,6 +75,12 @@ private:
   FragmentAttr layout;
 };
 
+/// Joins the lower halves of two words of 32 bits, which have two elements
+/// each. The half of `a` becomes the lower one.
+Value joinLowHalves(OpBuilder &builder, Location loc, Value a, Value b);
+/// Joins the upper halves of two words in the same way.
+Value joinHighHalves(OpBuilder &builder, Location loc, Value a, Value b);
+
 /// Operands that lie in shared memory with their rows across K instead of along
 /// K.
 struct Transposition {
@@ -129,6 +135,10 @@ private:
 /// operands from registers. Returns null if there is none, if ark does not
 /// lower it, or if the module has no target.
 MmaAttr findRegisterMma(ModuleOp module);
+
+/// Returns all matrix instructions of the module's target that read operands
+/// from registers and that ark lowers.
+SmallVector<MmaAttr> findRegisterMmas(ModuleOp module);
 
 /// Returns the first matrix instruction of the module's target that reads
 /// operands from shared memory. Returns null if there is none, if ark does not
