@@ -102,6 +102,7 @@ private:
                                             const Keys &keys);
   Words loadValues(Value buffer, Value row, Value exists,
                    const ValueLoad &valueLoad);
+  Words roundWeights(ArrayRef<Value> exponentials);
   void addValues(State &state, const Source &source, const Keys &keys,
                  ArrayRef<SmallVector<Value>> exponentials);
   void step(State &state, const Source &source, Value first);
@@ -118,6 +119,7 @@ private:
   void forEachResult(
       const State &state, int64_t query,
       function_ref<void(Value first, ArrayRef<Value> products)> visit);
+  void storeScalars(const State &state, int64_t query);
   void store(const State &state);
   void finish(const State &state);
 
@@ -307,6 +309,23 @@ SmallVector<SmallVector<Value>> ColumnBuilder::getScores(const Source &source,
   return scores;
 }
 
+/// Rounds exponentials to the values' type. Exponentials are at most one, so
+/// that bf16 needs no case for infinity; halves are rounded up.
+AttentionTiles::Words
+ColumnBuilder::roundWeights(ArrayRef<Value> exponentials) {
+  if (element.isF16())
+    return round(exponentials);
+  auto addHalf = [&](Value power) -> Value {
+    Value bits = arith::BitcastOp::create(builder, builder.getI32Type(), power);
+    return arith::AddIOp::create(builder, bits, word(0x8000));
+  };
+  Words words;
+  for (size_t first = 0; first < exponentials.size(); first += 2)
+    words.push_back(joinHigh(addHalf(exponentials[first]),
+                             addHalf(exponentials[first + 1])));
+  return words;
+}
+
 /// Computes products += values * exponentials.
 void ColumnBuilder::addValues(State &state, const Source &source,
                               const Keys &keys,
@@ -315,7 +334,7 @@ void ColumnBuilder::addValues(State &state, const Source &source,
   for (size_t first = 0; first < keys.ofScores.size(); first += count) {
     SmallVector<Words> weights;
     for (ArrayRef<Value> own : exponentials)
-      weights.push_back(round(own.slice(first, count)));
+      weights.push_back(roundWeights(own.slice(first, count)));
     int64_t tile = 0;
     for (const ValueLoad &valueLoad : valueLoads) {
       SmallVector<Words> values;
@@ -521,17 +540,27 @@ void ColumnBuilder::forEachResult(
   }
 }
 
+/// Stores the maximum and the sum of a query. One of the threads that share it
+/// does so, because their sums may be different NaNs.
+void ColumnBuilder::storeScalars(const State &state, int64_t query) {
+  auto isFirst =
+      arith::CmpIOp::create(builder, arith::CmpIPredicate::eq, part, index(0));
+  auto branch = scf::IfOp::create(builder, isFirst, /*withElse=*/false);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(branch.thenBlock());
+  memref::StoreOp::create(builder, state.maxima[query], buffers.maxima,
+                          ValueRange{warpInBlock, unclampedRows[query]});
+  memref::StoreOp::create(builder, state.sums[query], buffers.sums,
+                          ValueRange{warpInBlock, unclampedRows[query]});
+}
+
 /// Stores partial results for the loop that combines the results of the warps.
 void ColumnBuilder::store(const State &state) {
   for (int64_t query = 0; query < countRows(); ++query) {
     OpBuilder::InsertionGuard guard(builder);
     enterRow(query);
-    // All threads that share a query store the same scalars.
     Value row = unclampedRows[query];
-    memref::StoreOp::create(builder, state.maxima[query], buffers.maxima,
-                            ValueRange{warpInBlock, row});
-    memref::StoreOp::create(builder, state.sums[query], buffers.sums,
-                            ValueRange{warpInBlock, row});
+    storeScalars(state, query);
     forEachResult(state, query, [&](Value first, ArrayRef<Value> products) {
       int64_t count = std::min<int64_t>(products.size(), kStoreElements);
       for (size_t begin = 0; begin < products.size(); begin += count) {

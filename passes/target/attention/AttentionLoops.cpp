@@ -285,8 +285,10 @@ static MemRefType getStageType(Type element, const AttentionShape &shape) {
   return MemRefType::get({rows, shape.depth + shape.width}, element);
 }
 
-void AttentionShape::addKeyStages(int64_t room) {
+void AttentionShape::useRoom(int64_t room) {
   constexpr int64_t kKeyStages = 2;
+  while (hasQueryColumns() && warpsPerBlock > 1 && getBytes() > room)
+    warpsPerBlock /= 2;
   if (!hasQueryColumns() || teams > 1 || warpsPerBlock > 1 || warps == 1 ||
       getBlocks() % warps != 0)
     return;

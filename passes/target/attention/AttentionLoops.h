@@ -112,9 +112,10 @@ struct AttentionShape {
   /// are columns; otherwise zero.
   int64_t keyStages = 0;
 
-  /// Adds such stages if every warp reads all keys, if all warps have equal
-  /// numbers of blocks, and if the stages fit into `room` bytes.
-  void addKeyStages(int64_t room);
+  /// Divides the keys among fewer warps until partial results of query columns
+  /// fit into `room` bytes. Adds stages if every warp reads all keys, if all
+  /// warps have equal numbers of blocks, and if the stages fit.
+  void useRoom(int64_t room);
 
 private:
   static std::optional<AttentionShape> chooseRows(const AttentionOps &attention,

@@ -9,6 +9,7 @@
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -68,12 +69,25 @@ AttentionThreadRows::updateSoftmax(MutableArrayRef<Value> maxima,
   auto scale = [&](Value maximum) {
     return arith::MulFOp::create(builder, maximum, log2e).getResult();
   };
+  // GPUs whose queries are columns have no instruction for a maximum that
+  // returns NaN. The sum of exponentials of a row with NaN is NaN anyway.
+  bool isNumber = shape.hasQueryColumns();
+  auto getLarger = [&](Value a, Value b) -> Value {
+    if (isNumber)
+      return LLVM::MaxNumOp::create(builder, a, b);
+    return arith::MaximumFOp::create(builder, a, b);
+  };
   SmallVector<Value> corrections;
   for (int64_t threadRow = 0; threadRow < countRows(); ++threadRow) {
     Value largest = maxima[threadRow];
     for (Value score : scores[threadRow])
-      largest = arith::MaximumFOp::create(builder, largest, score);
-    largest = combine<arith::MaximumFOp>(largest, getRowSharing());
+      largest = getLarger(largest, score);
+    for (int64_t distance : getRowSharing())
+      largest = getLarger(largest, exchange(largest, distance));
+    // The maximum of zeros of both signs may have either sign, which must not
+    // differ between threads: the sum of both is positive.
+    if (isNumber)
+      largest = arith::AddFOp::create(builder, largest, number(0));
     Value less =
         arith::NegFOp::create(builder, scale(getFinite(largest))).getResult();
     corrections.push_back(

@@ -4,6 +4,8 @@
 
 #include "passes/target/memory_access/WideLoad.h"
 
+#include "lib/backend/GpuInstructions.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -83,11 +85,13 @@ Value AttentionTiles::getLeast() {
 }
 
 Value AttentionTiles::joinLow(Value a, Value b) {
-  return joinLowHalves(builder, builder.getLoc(), a, b);
+  return getGpuInstructions(builder).joinHalves(builder, builder.getLoc(), a, b,
+                                                /*areUpper=*/false);
 }
 
 Value AttentionTiles::joinHigh(Value a, Value b) {
-  return joinHighHalves(builder, builder.getLoc(), a, b);
+  return getGpuInstructions(builder).joinHalves(builder, builder.getLoc(), a, b,
+                                                /*areUpper=*/true);
 }
 
 SmallVector<Value> AttentionTiles::multiply(ArrayRef<Words> rows,

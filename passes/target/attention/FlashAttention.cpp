@@ -103,7 +103,7 @@ FlashAttentionPass::choose(const AttentionOps &attention,
     return shape;
   auto shape =
       AttentionShape::choose(attention, instructions, threads, longestWorkItem);
-  shape->addKeyStages(getRoom(attention));
+  shape->useRoom(getRoom(attention));
   return shape;
 }
 

@@ -62,6 +62,8 @@ public:
 
   Value createExp2(OpBuilder &builder, Location loc,
                    Value exponent) const override;
+  Value joinHalves(OpBuilder &builder, Location loc, Value a, Value b,
+                   bool areUpper) const override;
   Value createWarpPointer(OpBuilder &builder, Location loc,
                           Value base) const override;
   void keepOrder(OpBuilder &builder, Location loc) const override;
@@ -171,6 +173,20 @@ Value HipBackend::createExp2(OpBuilder &builder, Location loc,
   return LLVM::CallIntrinsicOp::create(
              builder, loc, exponent.getType(),
              builder.getStringAttr("llvm.amdgcn.exp2"), exponent)
+      .getResult(0);
+}
+
+/// LLVM does not always find the instruction that permutes bytes: 0 to 3 select
+/// those of the second operand, and 4 to 7 those of the first one.
+Value HipBackend::joinHalves(OpBuilder &builder, Location loc, Value a, Value b,
+                             bool areUpper) const {
+  Type word = builder.getI32Type();
+  Value bytes = LLVM::ConstantOp::create(
+      builder, loc, word,
+      builder.getI32IntegerAttr(areUpper ? 0x07060302 : 0x05040100));
+  return LLVM::CallIntrinsicOp::create(
+             builder, loc, word, builder.getStringAttr("llvm.amdgcn.perm"),
+             ValueRange{b, a, bytes})
       .getResult(0);
 }
 

@@ -3,7 +3,6 @@
 #include "passes/target/matmul/StoredStages.h"
 
 #include "lib/backend/GpuInstructions.h"
-#include "passes/target/matrix_units/MatrixInstruction.h"
 #include "passes/target/memory_access/SpacePointer.h"
 #include "passes/target/memory_access/WideLoad.h"
 
@@ -88,16 +87,17 @@ static bool isNear(Value buffer, int64_t rows) {
 }
 
 StoredStages::Operand StoredStages::createOperand(Value buffer, Major major) {
-  bool isAcross = major == Major::MN;
-  Value pointer = getGpuInstructions(builder).createWarpPointer(
+  Operand operand;
+  operand.isAcross = major == Major::MN;
+  operand.bytesOfK = constant(kElementBytes);
+  if (operand.isAcross) {
+    auto metadata = memref::ExtractStridedMetadataOp::create(builder, buffer);
+    operand.bytesOfK = multiply(metadata.getStrides().front(), kElementBytes);
+  }
+  operand.pointer = getGpuInstructions(builder).createWarpPointer(
       builder, builder.getLoc(),
       createSpacePointer(builder, buffer, kGlobalSpace));
-  Value bytesOfK = constant(kElementBytes);
-  if (isAcross) {
-    auto metadata = memref::ExtractStridedMetadataOp::create(builder, buffer);
-    bytesOfK = multiply(metadata.getStrides().front(), kElementBytes);
-  }
-  return {pointer, bytesOfK, isAcross};
+  return operand;
 }
 
 /// Clamps a row of a tile to the last row, or to the last group of `unit` rows.
@@ -281,7 +281,6 @@ void StoredStages::storeWords(Value words, Value target, int64_t stage) {
 void StoredStages::storeTransposed(ValueRange values, const Store &store,
                                    int64_t stage) {
   auto type = VectorType::get({kTransposedElements / 2}, builder.getI32Type());
-  Location loc = builder.getLoc();
   for (auto [i, target] : llvm::enumerate(store.targets)) {
     auto getWord = [&](int64_t chunk) -> Value {
       return vector::ExtractOp::create(builder,
@@ -289,9 +288,9 @@ void StoredStages::storeTransposed(ValueRange values, const Store &store,
     };
     SmallVector<Value> words;
     for (int64_t k = 0; k < kTransposedElements; k += 2)
-      words.push_back(
-          i % 2 ? joinHighHalves(builder, loc, getWord(k), getWord(k + 1))
-                : joinLowHalves(builder, loc, getWord(k), getWord(k + 1)));
+      words.push_back(getGpuInstructions(builder).joinHalves(
+          builder, builder.getLoc(), getWord(k), getWord(k + 1),
+          /*areUpper=*/i % 2 == 1));
     storeWords(vector::FromElementsOp::create(builder, type, words), target,
                stage);
   }

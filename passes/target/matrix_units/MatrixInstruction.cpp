@@ -80,26 +80,6 @@ SmallVector<Value> MatrixFragment::sortWords(ArrayRef<Value> words,
   return sorted;
 }
 
-static Value createWord(OpBuilder &builder, Location loc, uint32_t bits) {
-  return arith::ConstantIntOp::create(builder, loc, bits, 32);
-}
-
-Value ark::joinLowHalves(OpBuilder &builder, Location loc, Value a, Value b) {
-  Value low =
-      arith::AndIOp::create(builder, loc, a, createWord(builder, loc, 0xffff));
-  Value high =
-      arith::ShLIOp::create(builder, loc, b, createWord(builder, loc, 16));
-  return arith::OrIOp::create(builder, loc, low, high);
-}
-
-Value ark::joinHighHalves(OpBuilder &builder, Location loc, Value a, Value b) {
-  Value low =
-      arith::ShRUIOp::create(builder, loc, a, createWord(builder, loc, 16));
-  Value high = arith::AndIOp::create(builder, loc, b,
-                                     createWord(builder, loc, 0xffff0000));
-  return arith::OrIOp::create(builder, loc, low, high);
-}
-
 //===----------------------------------------------------------------------===//
 // Instructions
 //===----------------------------------------------------------------------===//

@@ -75,12 +75,6 @@ private:
   FragmentAttr layout;
 };
 
-/// Joins the lower halves of two words of 32 bits, which have two elements
-/// each. The half of `a` becomes the lower one.
-Value joinLowHalves(OpBuilder &builder, Location loc, Value a, Value b);
-/// Joins the upper halves of two words in the same way.
-Value joinHighHalves(OpBuilder &builder, Location loc, Value a, Value b);
-
 /// Operands that lie in shared memory with their rows across K instead of along
 /// K.
 struct Transposition {

@@ -68,6 +68,24 @@ INSTRUCTION(amdgcn_readfirstlane_i64) {
 INSTRUCTION(amdgcn_readfirstlane_p0) {
   amdgcn_readfirstlane_i64(args, results);
 }
+INSTRUCTION(amdgcn_readfirstlane_p1) {
+  amdgcn_readfirstlane_i64(args, results);
+}
+
+/// Selects bytes: 0 to 3 are those of the second operand, 4 to 7 those of the
+/// first one.
+INSTRUCTION(amdgcn_perm) {
+  uint64_t bytes =
+      uint64_t(args[0].as<uint32_t>()) << 32 | args[1].as<uint32_t>();
+  uint32_t selection = args[2].as<uint32_t>(), made = 0;
+  for (int i = 0; i < 4; ++i) {
+    uint32_t byte = selection >> 8 * i & 0xff;
+    if (byte > 7)
+      fail("perm with the selection %#x", selection);
+    made |= uint32_t(bytes >> 8 * byte & 0xff) << 8 * i;
+  }
+  results[0].as<uint32_t>() = made;
+}
 
 /// Gives each thread the value of one thread, whose number all threads have in
 /// common.

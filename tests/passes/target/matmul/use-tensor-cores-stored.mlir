@@ -249,9 +249,7 @@ ark.kernel @k {
 // CHECK: llvm.store %[[LEFT]], %{{.+}} {alignment = 16 : i64} : vector<4xi32>, !llvm.ptr<3>
 // CHECK: %[[A:.+]] = vector.extract %[[K0]][0]
 // CHECK: %[[B:.+]] = vector.extract %[[K1]][0]
-// CHECK: %[[LOW:.+]] = arith.andi %[[A]], %c65535
-// CHECK: %[[HIGH:.+]] = arith.shli %[[B]], %c16
-// CHECK: arith.ori %[[LOW]], %[[HIGH]]
+// CHECK: llvm.call_intrinsic "llvm.amdgcn.perm"(%[[B]], %[[A]], %{{.+}}) : (i32, i32, i32) -> i32
 // CHECK-COUNT-8: llvm.store %{{.+}}, %{{.+}} {alignment = 8 : i64} : vector<2xi32>, !llvm.ptr<3>
 // CHECK-NOT: alignment = 8
 // CHECK: gpu.barrier
