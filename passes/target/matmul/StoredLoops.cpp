@@ -79,7 +79,8 @@ static bool setStages(StoredShape &shape, int64_t depth, int64_t room) {
 std::optional<StoredShape> StoredShape::choose(const MatmulTile &product,
                                                ArrayRef<MmaAttr> instructions,
                                                int64_t threads, int64_t room) {
-  if (product.isSkinny() || !product.isPlain() ||
+  // Warps load rows along K directly if there are few.
+  if ((product.isSkinny() && product.isKMajor()) || !product.isPlain() ||
       !isInGlobalMemory(product.left) || !isInGlobalMemory(product.right))
     return std::nullopt;
   std::optional<StoredShape> best;

@@ -1,9 +1,9 @@
 // On AMD GPUs, queries are the columns of the matrix instructions: of keys by queries, and of values by exponentials.
 // Each RUN line fills in the rows and depths of one body.
 
-// Four warps have 32 queries each, and read all keys. The first loop has the steps whose keys all exist. Threads load the
-// keys and values of the next step to registers, while the warps read a stage. A step of 32 keys takes eight instructions
-// for the scores, and eight for the values. Two threads share a query, at a distance of 32.
+// Four warps have 32 queries each, and read all keys. The first loop has the steps whose keys all exist. Threads load
+// the keys and values of the next step to registers, while the warps read a stage. A step of 32 keys takes eight
+// instructions for the scores, and eight for the values. Two threads share a query, at a distance of 32.
 // RUN: sed 's/ROWS/128/g; s/DEPTH/64/g; s/STRIDE/64/g; s/ALIGN/16/g' %s | ark-opt --ark-assign-target=target=hip:gfx942 --ark-expand-attention=threads=256 --ark-flash-attention=threads=256 | FileCheck %s --check-prefix=WHOLE
 // WHOLE-NOT: memref<{{.*}}x128x64xf32>
 // WHOLE: memref.alloca() {alignment = 128 : i64} : memref<128x72xbf16>
@@ -59,8 +59,8 @@
 // ODD: scf.for %{{.+}} = %{{.+}} to %{{.+}} step %c32{{.*}} iter_args({{.+}}) -> (f32, f32, f32, f32, vector<4xf32>,
 // ODD-NOT: rocdl.mfma.f32.32x32
 // ODD: rocdl.mfma.f32.16x16x16bf16.1k
-// The pass declines a depth that is no multiple of the rows of an instruction, a depth above 128, and rows that are not
-// aligned.
+// The pass declines a depth that is not a multiple of the rows of an instruction, a depth above 128, and rows that are
+// not aligned.
 // RUN: sed 's/ROWS/128/g; s/DEPTH/72/g; s/STRIDE/72/g; s/ALIGN/16/g' %s | ark-opt --ark-assign-target=target=hip:gfx942 --ark-expand-attention=threads=256 --ark-flash-attention=threads=256 | FileCheck %s
 // RUN: sed 's/ROWS/128/g; s/DEPTH/144/g; s/STRIDE/144/g; s/ALIGN/16/g' %s | ark-opt --ark-assign-target=target=hip:gfx942 --ark-expand-attention=threads=256 --ark-flash-attention=threads=256 | FileCheck %s
 // RUN: sed 's/ROWS/128/g; s/DEPTH/64/g; s/STRIDE/64/g; s/ALIGN/8/g' %s | ark-opt --ark-assign-target=target=hip:gfx942 --ark-expand-attention=threads=256 --ark-flash-attention=threads=256 | FileCheck %s
