@@ -83,7 +83,7 @@ static constexpr StringLiteral kBlackwell =
 #define CDNA_TILES(STAGE_ROW)                                                  \
   "matrix_tiles = #ark.matrix_tiles<"                                          \
   "  shapes = [256, 128, 128, 256, 128, 128], depth = 64, tile = 3000,"        \
-  "  stage_row = " STAGE_ROW ">"
+  "  stage_row = " STAGE_ROW ", panel = 64>"
 
 // The memory scopes have the names of LLVM's AMDGPU backend. Its atomic stores
 // have at most 64 bits.

@@ -103,6 +103,16 @@ bool MmaAttr::hasAccumulatorsInThreadsOfLhs() const {
          acc.getElements()[1] == 2;
 }
 
+bool MmaAttr::hasAccumulatorsInThreadsOfRhs() const {
+  FragmentAttr rhs = getRhs(), acc = getAcc();
+  return rhs && rhs.getThreads() == acc.getThreads() &&
+         rhs.getStrides() == acc.getStrides() && acc.getOuter()[1] == 1 &&
+         rhs.getOuter()[0] == 1 && rhs.getOuter()[1] == 1 &&
+         rhs.getElements()[1] == 1 && acc.getElements()[1] == 1 &&
+         acc.getElements()[0] % 2 == 0 &&
+         rhs.getElements()[0] % acc.getElements()[0] == 0;
+}
+
 //===----------------------------------------------------------------------===//
 // MatrixTilesAttr
 //===----------------------------------------------------------------------===//

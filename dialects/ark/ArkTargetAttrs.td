@@ -87,6 +87,10 @@ def Ark_MmaAttr : Ark_Attr<"Mma", "mma"> {
     /// Returns true if each thread holds accumulators of the rows of its left operand, in pairs of
     /// neighbouring columns, row by row.
     bool hasAccumulatorsInThreadsOfLhs() const;
+    /// Returns true if each thread holds accumulators of the column of its right operand, in groups of
+    /// neighbouring rows that have the extent of the thread's elements of the right operand along K or
+    /// divide it.
+    bool hasAccumulatorsInThreadsOfRhs() const;
   }];
 }
 

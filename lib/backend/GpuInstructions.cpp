@@ -52,6 +52,22 @@ Value GpuInstructions::createExp2(OpBuilder &builder, Location loc,
   return LLVM::Exp2Op::create(builder, loc, exponent);
 }
 
+Value GpuInstructions::joinHalves(OpBuilder &builder, Location loc, Value a,
+                                  Value b, bool areUpper) const {
+  auto word = [&](uint32_t bits) {
+    return arith::ConstantIntOp::create(builder, loc, bits, 32).getResult();
+  };
+  Value low, high;
+  if (areUpper) {
+    low = arith::ShRUIOp::create(builder, loc, a, word(16));
+    high = arith::AndIOp::create(builder, loc, b, word(0xffff0000));
+  } else {
+    low = arith::AndIOp::create(builder, loc, a, word(0xffff));
+    high = arith::ShLIOp::create(builder, loc, b, word(16));
+  }
+  return arith::OrIOp::create(builder, loc, low, high);
+}
+
 Value GpuInstructions::createStreamingLoad(OpBuilder &builder, Location loc,
                                            Value pointer, int64_t words) const {
   return LLVM::LoadOp::create(builder, loc,

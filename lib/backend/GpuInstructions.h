@@ -48,6 +48,11 @@ public:
   virtual Value createExp2(OpBuilder &builder, Location loc,
                            Value exponent) const;
 
+  /// Returns an i32 whose lower half is a half of `a`, and whose upper half is
+  /// the same half of `b`. By default, shifts and masks.
+  virtual Value joinHalves(OpBuilder &builder, Location loc, Value a, Value b,
+                           bool areUpper) const;
+
   /// Loads two or four words of data that is read once, as a vector of i32.
   /// `pointer` points to global memory and is aligned to the size of the load.
   /// By default, a vector load.

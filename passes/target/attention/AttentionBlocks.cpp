@@ -55,7 +55,6 @@ private:
     return shape.getStepKeys() / shape.getTileColumns();
   }
   int64_t getWarpsPerBlock() const { return shape.warpsPerBlock; }
-  bool isWholeStep();
   void findValueLoads();
   void findRows(Value block);
   Words loadQueries(Value row, int64_t loadIndex);
@@ -97,26 +96,6 @@ void BlockBuilder::State::assign(ValueRange all, int64_t rows) {
 //===----------------------------------------------------------------------===//
 // Loads
 //===----------------------------------------------------------------------===//
-
-/// Returns true if a number is known to be a multiple of `unit`.
-static bool isMultiple(OpFoldResult number, int64_t unit) {
-  if (std::optional<int64_t> constant = getConstantIntValue(number))
-    return *constant % unit == 0;
-  Operation *op = cast<Value>(number).getDefiningOp();
-  if (auto apply = dyn_cast_if_present<affine::AffineApplyOp>(op))
-    return apply.getAffineMap().getResult(0).isMultipleOf(unit);
-  auto isOperand = [&](Value operand) { return isMultiple(operand, unit); };
-  if (isa_and_present<arith::MulIOp>(op))
-    return llvm::any_of(op->getOperands(), isOperand);
-  return isa_and_present<arith::AddIOp, arith::SubIOp, arith::MinSIOp>(op) &&
-         llvm::all_of(op->getOperands(), isOperand);
-}
-
-/// Returns true if no step goes beyond the last key. A tile of a causal
-/// attention has all keys, or the keys up to its last row.
-bool BlockBuilder::isWholeStep() {
-  return isMultiple(length, shape.getStepKeys());
-}
 
 void BlockBuilder::findValueLoads() {
   int64_t begin = 0;

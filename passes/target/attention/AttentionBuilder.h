@@ -13,6 +13,9 @@ namespace mlir::ark {
 /// weighted sum of values per row and element of the depth.
 struct AttentionBuffers {
   Value maxima, sums, products;
+  /// Stages of keys and values, or null. A stage has the rows of its keys, and
+  /// then those of its values.
+  Value stages = {};
 };
 
 /// The results of a row for one column: the maximum, the sum, and one element
@@ -84,6 +87,13 @@ void buildAttentionBlocks(ImplicitLocOpBuilder &builder,
                           const AttentionOps &attention,
                           const AttentionShape &shape,
                           const AttentionBuffers &buffers, Value thread);
+
+/// Builds the loop over the keys for blocks whose queries are columns of the
+/// instruction. A warp that has all keys of a row also computes the row ops.
+void buildAttentionColumns(ImplicitLocOpBuilder &builder,
+                           const AttentionOps &attention,
+                           const AttentionShape &shape,
+                           const AttentionBuffers &buffers, Value thread);
 
 /// Builds the loop over the keys for blocks of warpgroups, and the row ops.
 /// `memory` is a temporary of the shape's bytes.

@@ -28,6 +28,9 @@ static constexpr int64_t kMaxBytes = 40 * 1024;
 static_assert(kWarpgroupDepthUnit == kPanelElements);
 /// Stages of keys and values. With more stages, copies begin earlier.
 static constexpr int64_t kMinStages = 2, kMaxStages = 3;
+/// Upper bound of the queries of a warp that are columns of instructions. A
+/// thread holds queries, scores and accumulators of all of them.
+static constexpr int64_t kMaxWarpQueries = 64;
 
 //===----------------------------------------------------------------------===//
 // Division of the work
@@ -89,41 +92,110 @@ static int64_t chooseWarpsPerBlock(const AttentionOps &attention,
   return shape.warpsPerBlock;
 }
 
+/// Sets the warps and the extents. Returns false if they are not supported.
+bool AttentionShape::setThreads(const AttentionOps &attention,
+                                int64_t threads) {
+  int64_t warpSize = getWarpSize();
+  warps = warpsPerBlock = threads / warpSize;
+  rows = attention.getNumRows();
+  depth = attention.depth;
+  width = kLoadBytes / kElementBytes;
+  // The second loop assigns one warp's partial results to each thread of a
+  // warp, so that a CTA has at most as many warps as a warp has threads.
+  return threads % warpSize == 0 && warps <= warpSize &&
+         llvm::isPowerOf2_64(warps) && rows >= 1 && depth <= kMaxOnePassDepth &&
+         areLoadable(attention, width);
+}
+
+/// Divides the blocks among the warps.
+void AttentionShape::divideBlocks(const AttentionOps &attention,
+                                  int64_t longestWorkItem) {
+  warpsPerBlock = chooseWarpsPerBlock(attention, *this);
+  // Dividing the vCTAs among teams is better than dividing the keys among
+  // warps, whose partial results would have to be combined.
+  int64_t possible = llvm::bit_floor<uint64_t>(std::clamp<int64_t>(
+      warps / getBlocks(), 1, std::max<int64_t>(longestWorkItem, 1)));
+  if (possible > 1 && possible >= warpsPerBlock) {
+    teams = possible;
+    warps /= teams;
+    warpsPerBlock = 1;
+  }
+}
+
 std::optional<AttentionShape>
-AttentionShape::choose(const AttentionOps &attention, MmaAttr mma,
-                       int64_t threads, int64_t longestWorkItem) {
-  if (!areSupported(mma))
-    return std::nullopt;
+AttentionShape::chooseRows(const AttentionOps &attention, MmaAttr mma,
+                           int64_t threads, int64_t longestWorkItem) {
   AttentionShape shape;
   shape.mma = mma;
-  int64_t warpSize = shape.getWarpSize();
-  shape.warps = shape.warpsPerBlock = threads / warpSize;
-  shape.rows = attention.getNumRows();
-  shape.depth = attention.depth;
-  shape.width = kLoadBytes / kElementBytes;
-  // The second loop assigns one warp's partial results to each thread of a
-  // warp, so that a CTA has at most as many warps as a warp has threads. In a
-  // block, a quad holds pairs of columns.
-  int64_t unit = shape.hasFewRows() ? shape.width : 2 * shape.getTileColumns();
-  if (threads % warpSize != 0 || shape.warps > warpSize ||
-      !llvm::isPowerOf2_64(shape.warps) || shape.rows < 1 ||
-      shape.depth > kMaxOnePassDepth || shape.depth % unit != 0 ||
-      !areLoadable(attention, shape.width))
+  if (!shape.setThreads(attention, threads))
     return std::nullopt;
-  if (!shape.hasFewRows()) {
-    shape.warpsPerBlock = chooseWarpsPerBlock(attention, shape);
-    // Dividing the vCTAs among teams is better than dividing the keys among
-    // warps, whose partial results would have to be combined.
-    int64_t teams = llvm::bit_floor<uint64_t>(
-        std::clamp<int64_t>(shape.warps / shape.getBlocks(), 1,
-                            std::max<int64_t>(longestWorkItem, 1)));
-    if (teams > 1 && teams >= shape.warpsPerBlock) {
-      shape.teams = teams;
-      shape.warps /= teams;
-      shape.warpsPerBlock = 1;
-    }
-  }
+  // In a block, a quad holds pairs of columns.
+  int64_t unit = shape.hasFewRows() ? shape.width : 2 * shape.getTileColumns();
+  if (shape.depth % unit != 0)
+    return std::nullopt;
+  if (!shape.hasFewRows())
+    shape.divideBlocks(attention, longestWorkItem);
   return shape.getBytes() <= kMaxBytes ? std::optional(shape) : std::nullopt;
+}
+
+/// Returns true if the threads that hold accumulators of the product of keys
+/// and queries can use these accumulators as the right operand of the product
+/// of values and exponentials.
+static bool haveQueryColumns(MmaAttr mma) {
+  return mma.hasOperandsOfSameThreads() &&
+         mma.hasAccumulatorsInThreadsOfRhs() && mma.getM() == mma.getN() &&
+         MatrixFragment(mma.getLhs()).getExtentPerThread(0) == 1 &&
+         kLoadBytes / kElementBytes %
+                 MatrixFragment(mma.getLhs()).getExtentPerThread(1) ==
+             0;
+}
+
+std::optional<AttentionShape>
+AttentionShape::chooseColumns(const AttentionOps &attention, MmaAttr mma,
+                              int64_t threads, int64_t longestWorkItem) {
+  AttentionShape shape;
+  shape.mma = mma;
+  if (!shape.setThreads(attention, threads) || shape.depth % mma.getM() != 0)
+    return std::nullopt;
+  int64_t blocks = llvm::divideCeil(shape.rows, mma.getN());
+  shape.queryColumns =
+      std::clamp<int64_t>(llvm::divideCeil(blocks, shape.warps), 1,
+                          std::max<int64_t>(kMaxWarpQueries / mma.getN(), 1));
+  shape.divideBlocks(attention, longestWorkItem);
+  return shape.getBytes() <= kMaxBytes ? std::optional(shape) : std::nullopt;
+}
+
+/// Returns a measure of the time of a shape with query columns: the queries
+/// that a warp multiplies by all keys, then how often it loads the keys, both
+/// in parts of the warps, then the size of the instruction.
+static std::tuple<int64_t, int64_t, int64_t>
+getColumnCost(const AttentionShape &shape) {
+  int64_t shares = shape.teams * shape.warps;
+  int64_t passes =
+      llvm::divideCeil(shape.getBlocks() * shape.warpsPerBlock, shape.warps);
+  int64_t loads = passes * shares / (shape.warpsPerBlock * shape.teams);
+  return {shape.getBlockRows() * loads, loads,
+          -shape.mma.getM() * shape.mma.getN() * shape.mma.getK()};
+}
+
+std::optional<AttentionShape>
+AttentionShape::choose(const AttentionOps &attention,
+                       ArrayRef<MmaAttr> instructions, int64_t threads,
+                       int64_t longestWorkItem) {
+  if (instructions.empty())
+    return std::nullopt;
+  if (areSupported(instructions.front()))
+    return chooseRows(attention, instructions.front(), threads,
+                      longestWorkItem);
+  std::optional<AttentionShape> best;
+  for (MmaAttr mma : instructions) {
+    if (!haveQueryColumns(mma))
+      continue;
+    auto shape = chooseColumns(attention, mma, threads, longestWorkItem);
+    if (shape && (!best || getColumnCost(*shape) < getColumnCost(*best)))
+      best = shape;
+  }
+  return best;
 }
 
 /// Returns true if a thread's accumulators are pairs of neighbouring columns of
@@ -206,7 +278,28 @@ static SmallVector<MemRefType> getBufferTypes(MLIRContext *context,
           MemRefType::get({shape.warpsPerBlock, shape.rows, shape.depth}, f32)};
 }
 
+/// Returns the type of the stages of keys and values. A row ends with the bytes
+/// of one load.
+static MemRefType getStageType(Type element, const AttentionShape &shape) {
+  int64_t rows = 2 * shape.keyStages * shape.getStepKeys();
+  return MemRefType::get({rows, shape.depth + shape.width}, element);
+}
+
+void AttentionShape::useRoom(int64_t room) {
+  constexpr int64_t kKeyStages = 2;
+  while (hasQueryColumns() && warpsPerBlock > 1 && getBytes() > room)
+    warpsPerBlock /= 2;
+  if (!hasQueryColumns() || teams > 1 || warpsPerBlock > 1 || warps == 1 ||
+      getBlocks() % warps != 0)
+    return;
+  keyStages = kKeyStages;
+  if (getBytes() > room)
+    keyStages = 0;
+}
+
 int64_t AttentionShape::getBytes() const {
+  if (keyStages > 0)
+    return 2 * keyStages * getStepKeys() * (depth + width) * kElementBytes;
   if (hasWarpgroups())
     return getQueryBytes() +
            std::max(stages * getStageBytes(), getPartialBytes());
@@ -261,8 +354,14 @@ void ark::createAttentionLoops(ImplicitLocOpBuilder &builder,
          llvm::zip(memory, getBufferTypes(builder.getContext(), shape)))
       buffer = createTemporary(builder, type, kSharedAlignment);
   AttentionBuffers buffers{memory[0], memory[1], memory[2]};
+  if (shape.keyStages > 0)
+    buffers.stages = createTemporary(
+        builder, getStageType(attention.getElementType(), shape),
+        kSharedAlignment);
   SmallVector<decltype(&buildAttentionRows), 2> loops = {
-      shape.hasFewRows() ? buildAttentionStreams : buildAttentionBlocks};
+      shape.hasFewRows()        ? buildAttentionStreams
+      : shape.hasQueryColumns() ? buildAttentionColumns
+                                : buildAttentionBlocks};
   if (shape.hasPartialResults())
     loops.push_back(buildAttentionRows);
   for (auto *build : loops) {

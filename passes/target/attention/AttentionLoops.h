@@ -15,13 +15,19 @@ namespace mlir::ark {
 /// the keys. More rows are divided into blocks with as many rows as an
 /// instruction has; `warpsPerBlock` warps share the keys of each block. Blocks
 /// of warpgroups share stages of keys and values in shared memory.
+///
+/// Query columns: if a thread holds accumulators of one column, the columns of
+/// an instruction are queries, and its rows are keys. Blocks then have as many
+/// queries as one or several instructions have columns, also if there are few.
 struct AttentionShape {
-  /// Returns nothing if the fragments of `mma` or the types are not supported,
-  /// if the attention cannot be divided among the threads, or if it needs too
-  /// much shared memory. `longestWorkItem` is the largest number of vCTAs of a
-  /// work item; it does not affect whether a shape is returned.
+  /// Chooses one of the instructions. Returns nothing if the fragments or the
+  /// types are not supported, if the attention cannot be divided among the
+  /// threads, or if it needs too much shared memory. `longestWorkItem` is the
+  /// largest number of vCTAs of a work item; it does not affect whether a shape
+  /// is returned.
   static std::optional<AttentionShape> choose(const AttentionOps &attention,
-                                              MmaAttr mma, int64_t threads,
+                                              ArrayRef<MmaAttr> instructions,
+                                              int64_t threads,
                                               int64_t longestWorkItem);
 
   /// Returns the shape for warpgroups with the instruction `mma`. Returns
@@ -39,18 +45,27 @@ struct AttentionShape {
   int64_t getThreads() const { return teams * warps * getWarpSize(); }
   int64_t getWarpSize() const { return mma.getAcc().getNumThreads(); }
   /// Returns the query rows of a block.
-  int64_t getBlockRows() const { return mma.getM(); }
+  int64_t getBlockRows() const {
+    return hasQueryColumns() ? queryColumns * mma.getN() : mma.getM();
+  }
   /// Returns the columns of an instruction.
   int64_t getTileColumns() const { return mma.getN(); }
   /// Returns true if the rows fit into the columns of an instruction.
-  bool hasFewRows() const { return rows <= getTileColumns(); }
+  bool hasFewRows() const {
+    return !hasQueryColumns() && rows <= getTileColumns();
+  }
   /// Returns true if a second loop combines partial results of a row.
   bool hasPartialResults() const { return warpsPerBlock > 1 || hasFewRows(); }
   int64_t getBlocks() const {
     return (rows + getBlockRows() - 1) / getBlockRows();
   }
   /// Returns the number of keys of a block that a warp processes per step.
-  int64_t getStepKeys() const { return (depth <= 32 ? 2 : 1) * mma.getK(); }
+  int64_t getStepKeys() const {
+    return hasQueryColumns() ? std::max<int64_t>({32, mma.getM(), mma.getK()})
+                             : (depth <= 32 ? 2 : 1) * mma.getK();
+  }
+
+  bool hasQueryColumns() const { return queryColumns > 0; }
 
   bool hasWarpgroups() const { return stages > 0; }
   /// Returns the rows of a block that belong to one of its warps.
@@ -90,6 +105,27 @@ struct AttentionShape {
   /// Number of warpgroups that share the keys of a block. Surplus warpgroups
   /// duplicate the work and store nothing.
   int64_t keyGroups = 1;
+  /// Number of instructions whose columns are the queries of a block; zero if
+  /// queries are rows.
+  int64_t queryColumns = 0;
+  /// Stages of keys and values in shared memory that all warps read, if queries
+  /// are columns; otherwise zero.
+  int64_t keyStages = 0;
+
+  /// Divides the keys among fewer warps until partial results of query columns
+  /// fit into `room` bytes. Adds stages if every warp reads all keys, if all
+  /// warps have equal numbers of blocks, and if the stages fit.
+  void useRoom(int64_t room);
+
+private:
+  static std::optional<AttentionShape> chooseRows(const AttentionOps &attention,
+                                                  MmaAttr mma, int64_t threads,
+                                                  int64_t longestWorkItem);
+  static std::optional<AttentionShape>
+  chooseColumns(const AttentionOps &attention, MmaAttr mma, int64_t threads,
+                int64_t longestWorkItem);
+  bool setThreads(const AttentionOps &attention, int64_t threads);
+  void divideBlocks(const AttentionOps &attention, int64_t longestWorkItem);
 };
 
 /// Builds the loops that replace an attention at the insertion point, for all

@@ -7,7 +7,9 @@
 
 #include "lib/backend/GpuInstructions.h"
 
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -17,12 +19,30 @@
 using namespace mlir;
 using namespace mlir::ark;
 
+/// Returns true if a number is known to be a multiple of `unit`.
+static bool isMultiple(OpFoldResult number, int64_t unit) {
+  if (std::optional<int64_t> constant = getConstantIntValue(number))
+    return *constant % unit == 0;
+  Operation *op = cast<Value>(number).getDefiningOp();
+  if (auto apply = dyn_cast_if_present<affine::AffineApplyOp>(op))
+    return apply.getAffineMap().getResult(0).isMultipleOf(unit);
+  auto isOperand = [&](Value operand) { return isMultiple(operand, unit); };
+  if (isa_and_present<arith::MulIOp>(op))
+    return llvm::any_of(op->getOperands(), isOperand);
+  return isa_and_present<arith::AddIOp, arith::SubIOp, arith::MinSIOp>(op) &&
+         llvm::all_of(op->getOperands(), isOperand);
+}
+
+bool AttentionThreadRows::isWholeStep() const {
+  return isMultiple(length, shape.getStepKeys());
+}
+
 void AttentionThreadRows::assignRows(Value first) {
   unclampedRows.clear();
   rows.clear();
   rowIndices.clear();
-  for (int64_t threadRow = 0; threadRow < getRowsPerThread(); ++threadRow) {
-    unclampedRows.push_back(add(first, threadRow * getAcc().getBlockExtent(0)));
+  for (int64_t threadRow = 0; threadRow < countRows(); ++threadRow) {
+    unclampedRows.push_back(add(first, threadRow * getRowDistance()));
     rows.push_back(shape.rows % shape.getBlockRows() == 0
                        ? unclampedRows.back()
                        : arith::MinSIOp::create(builder, unclampedRows.back(),
@@ -49,13 +69,25 @@ AttentionThreadRows::updateSoftmax(MutableArrayRef<Value> maxima,
   auto scale = [&](Value maximum) {
     return arith::MulFOp::create(builder, maximum, log2e).getResult();
   };
+  // GPUs whose queries are columns have no instruction for a maximum that
+  // returns NaN. The sum of exponentials of a row with NaN is NaN anyway.
+  bool isNumber = shape.hasQueryColumns();
+  auto getLarger = [&](Value a, Value b) -> Value {
+    if (isNumber)
+      return LLVM::MaxNumOp::create(builder, a, b);
+    return arith::MaximumFOp::create(builder, a, b);
+  };
   SmallVector<Value> corrections;
-  for (int64_t threadRow = 0; threadRow < getRowsPerThread(); ++threadRow) {
+  for (int64_t threadRow = 0; threadRow < countRows(); ++threadRow) {
     Value largest = maxima[threadRow];
     for (Value score : scores[threadRow])
-      largest = arith::MaximumFOp::create(builder, largest, score);
-    largest =
-        combine<arith::MaximumFOp>(largest, getAcc().getSharingDistances(0));
+      largest = getLarger(largest, score);
+    for (int64_t distance : getRowSharing())
+      largest = getLarger(largest, exchange(largest, distance));
+    // The maximum of zeros of both signs may have either sign, which must not
+    // differ between threads: the sum of both is positive.
+    if (isNumber)
+      largest = arith::AddFOp::create(builder, largest, number(0));
     Value less =
         arith::NegFOp::create(builder, scale(getFinite(largest))).getResult();
     corrections.push_back(
@@ -95,7 +127,7 @@ std::pair<Value, Value> AttentionThreadRows::mergeSoftmax(Value &maximum,
 
 void AttentionThreadRows::combineSums(MutableArrayRef<Value> sums) {
   for (Value &sum : sums)
-    sum = combine<arith::AddFOp>(sum, getAcc().getSharingDistances(0));
+    sum = combine<arith::AddFOp>(sum, getRowSharing());
 }
 
 /// Inserts a branch that is taken if the thread's row exists, and moves the
@@ -112,7 +144,7 @@ void AttentionThreadRows::enterRow(int64_t threadRow) {
 void AttentionThreadRows::finishRows(
     ArrayRef<Value> maxima, ArrayRef<Value> sums,
     function_ref<void(const RowValues &, int64_t)> finish) {
-  for (int64_t threadRow = 0; threadRow < getRowsPerThread(); ++threadRow) {
+  for (int64_t threadRow = 0; threadRow < countRows(); ++threadRow) {
     OpBuilder::InsertionGuard guard(builder);
     enterRow(threadRow);
     RowValues values;

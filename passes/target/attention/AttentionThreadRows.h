@@ -12,10 +12,23 @@ namespace mlir::ark {
 class AttentionThreadRows : public AttentionTiles {
 public:
   using AttentionTiles::AttentionTiles;
+  virtual ~AttentionThreadRows() = default;
 
 protected:
+  /// Returns the number of a thread's rows.
+  virtual int64_t countRows() const { return getRowsPerThread(); }
+  /// Returns the distance of a thread's rows.
+  virtual int64_t getRowDistance() const { return getAcc().getBlockExtent(0); }
+  /// Returns the XOR distances between the threads that share a row.
+  virtual SmallVector<int64_t> getRowSharing() const {
+    return getAcc().getSharingDistances(0);
+  }
+  /// Returns true if no step of a loop over the keys goes beyond the last key.
+  /// A tile of a causal attention has all keys, or the keys up to its last row.
+  bool isWholeStep() const;
+
   /// Sets the thread's rows. `first` is the index of the first row; further
-  /// rows follow at the distance of a block of the fragment.
+  /// rows follow at the same distance.
   void assignRows(Value first);
   /// Replaces the scores of a step, by row, by exponentials, and updates the
   /// maximum and the thread's sum of exponentials of each row. Returns, for

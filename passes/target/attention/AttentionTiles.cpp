@@ -4,6 +4,8 @@
 
 #include "passes/target/memory_access/WideLoad.h"
 
+#include "lib/backend/GpuInstructions.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -83,15 +85,13 @@ Value AttentionTiles::getLeast() {
 }
 
 Value AttentionTiles::joinLow(Value a, Value b) {
-  Value low = arith::AndIOp::create(builder, a, word(0xffff));
-  Value high = arith::ShLIOp::create(builder, b, word(kElementBits));
-  return arith::OrIOp::create(builder, low, high);
+  return getGpuInstructions(builder).joinHalves(builder, builder.getLoc(), a, b,
+                                                /*areUpper=*/false);
 }
 
 Value AttentionTiles::joinHigh(Value a, Value b) {
-  Value low = arith::ShRUIOp::create(builder, a, word(kElementBits));
-  Value high = arith::AndIOp::create(builder, b, word(0xffff0000));
-  return arith::OrIOp::create(builder, low, high);
+  return getGpuInstructions(builder).joinHalves(builder, builder.getLoc(), a, b,
+                                                /*areUpper=*/true);
 }
 
 SmallVector<Value> AttentionTiles::multiply(ArrayRef<Words> rows,

@@ -201,7 +201,7 @@ struct ExpandAttentionPass
   using ExpandAttentionPassBase::ExpandAttentionPassBase;
 
   void runOnOperation() override {
-    mma = findRegisterMma(getOperation());
+    instructions = findRegisterMmas(getOperation());
     for (func::FuncOp body : getBodies(getOperation())) {
       SmallVector<OnlineAttentionOp> ops;
       body.walk([&](OnlineAttentionOp op) { ops.push_back(op); });
@@ -218,15 +218,13 @@ struct ExpandAttentionPass
 private:
   bool hasOnePass(OnlineAttentionOp op);
 
-  MmaAttr mma;
+  SmallVector<MmaAttr> instructions;
 };
 } // namespace
 
 /// Returns true if `ark-flash-attention` computes an attention.
 bool ExpandAttentionPass::hasOnePass(OnlineAttentionOp op) {
-  if (!mma)
-    return false;
   std::optional<AttentionOps> attention = AttentionOps::get(op);
-  return attention && AttentionShape::choose(*attention, mma, threads,
+  return attention && AttentionShape::choose(*attention, instructions, threads,
                                              /*longestWorkItem=*/1);
 }

@@ -14,6 +14,7 @@
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -34,8 +35,8 @@ struct FlashAttentionPass
   using FlashAttentionPassBase::FlashAttentionPassBase;
 
   void runOnOperation() override {
-    mma = findRegisterMma(getOperation());
-    if (!mma)
+    instructions = findRegisterMmas(getOperation());
+    if (instructions.empty())
       return;
     warpgroupMma = findSharedMemoryMma(getOperation());
     for (func::FuncOp body : getBodies(getOperation())) {
@@ -61,8 +62,10 @@ private:
   static void unwrap(scf::ForOp vctas);
   static void share(scf::ForOp vctas, const AttentionShape &shape);
 
-  /// The instruction of a warp, and that of a warpgroup, which may be null.
-  MmaAttr mma, warpgroupMma;
+  /// The instructions of a warp.
+  SmallVector<MmaAttr> instructions;
+  /// The instruction of a warpgroup, which may be null.
+  MmaAttr warpgroupMma;
 };
 } // namespace
 
@@ -98,7 +101,10 @@ FlashAttentionPass::choose(const AttentionOps &attention,
   if (auto shape = AttentionShape::chooseWarpgroups(
           attention, warpgroupMma, threads, getRoom(attention)))
     return shape;
-  return AttentionShape::choose(attention, mma, threads, longestWorkItem);
+  auto shape =
+      AttentionShape::choose(attention, instructions, threads, longestWorkItem);
+  shape->useRoom(getRoom(attention));
+  return shape;
 }
 
 void FlashAttentionPass::replace(const AttentionOps &attention,
@@ -161,7 +167,7 @@ std::optional<AttentionShape> FlashAttentionPass::run(Block &block,
   for (auto op :
        llvm::make_early_inc_range(block.getOps<OnlineAttentionOp>())) {
     std::optional<AttentionOps> attention = AttentionOps::get(op);
-    if (!attention || !AttentionShape::choose(*attention, mma, threads,
+    if (!attention || !AttentionShape::choose(*attention, instructions, threads,
                                               /*longestWorkItem=*/1))
       continue;
     attention = getAttention(op);

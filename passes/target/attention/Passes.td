@@ -128,6 +128,15 @@ def FlashAttentionPass : Pass<"ark-flash-attention", "::mlir::ModuleOp"> {
     numbers here are those of `mma.sync`. The pass skips instructions whose accumulators lie in
     other threads than the operands of the next product.
 
+    On AMD GPUs, a thread holds accumulators of one column, so queries are the columns of both
+    products: of keys by queries, and of values by exponentials. A warp has 16, 32 or 64 queries of
+    a block, also if there are few. The instructions have 32 columns if the head size is a multiple
+    of 32 and a warp has work for all of them, and otherwise 16. If every warp reads all keys, the
+    threads of the CTA load 32 keys and values to registers and store them to one of two stages in
+    shared memory, while the warps multiply the other one. Otherwise warps divide the keys, and read
+    them from memory. As for warpgroups, steps whose keys are all admitted have a loop of their own.
+    Exponentials are rounded to the values' type for any number of rows.
+
     The pass also skips head sizes above 128, head sizes that are not a multiple of 16 if there are
     more than 8 rows, rows that are not aligned to 16 bytes, and attentions that would need more
     than 40 KB of shared memory: `ark-expand-attention` expands the attentions that this pass skips.
@@ -159,6 +168,7 @@ def FlashAttentionPass : Pass<"ark-flash-attention", "::mlir::ModuleOp"> {
     "::mlir::gpu::GPUDialect",
     "::mlir::LLVM::LLVMDialect",
     "::mlir::NVVM::NVVMDialect",
+    "::mlir::ROCDL::ROCDLDialect",
     "::mlir::math::MathDialect",
     "::mlir::memref::MemRefDialect",
     "::mlir::scf::SCFDialect",

@@ -61,6 +61,10 @@ public:
   Value createLoadFence(OpBuilder &builder, Location loc,
                         Value number) const override;
 
+  Value createExp2(OpBuilder &builder, Location loc,
+                   Value exponent) const override;
+  Value joinHalves(OpBuilder &builder, Location loc, Value a, Value b,
+                   bool areUpper) const override;
   Value createWarpPointer(OpBuilder &builder, Location loc,
                           Value base) const override;
   void keepOrder(OpBuilder &builder, Location loc) const override;
@@ -166,6 +170,29 @@ Value HipBackend::createLoadFence(OpBuilder &builder, Location loc,
                                   Value number) const {
   return createAssembly(builder, loc, number.getType(), number, "",
                         "=v,0,~{memory}");
+}
+
+/// The instruction may return zero instead of denormal numbers.
+Value HipBackend::createExp2(OpBuilder &builder, Location loc,
+                             Value exponent) const {
+  return LLVM::CallIntrinsicOp::create(
+             builder, loc, exponent.getType(),
+             builder.getStringAttr("llvm.amdgcn.exp2"), exponent)
+      .getResult(0);
+}
+
+/// LLVM does not always find the instruction that permutes bytes: 0 to 3 select
+/// those of the second operand, and 4 to 7 those of the first one.
+Value HipBackend::joinHalves(OpBuilder &builder, Location loc, Value a, Value b,
+                             bool areUpper) const {
+  Type word = builder.getI32Type();
+  Value bytes = LLVM::ConstantOp::create(
+      builder, loc, word,
+      builder.getI32IntegerAttr(areUpper ? 0x07060302 : 0x05040100));
+  return LLVM::CallIntrinsicOp::create(
+             builder, loc, word, builder.getStringAttr("llvm.amdgcn.perm"),
+             ValueRange{b, a, bytes})
+      .getResult(0);
 }
 
 Value HipBackend::createWarpPointer(OpBuilder &builder, Location loc,

@@ -2,6 +2,7 @@
 
 #include "passes/target/hip/HipLowering.h"
 
+#include "passes/target/attention/Passes.h"
 #include "passes/target/matmul/Passes.h"
 #include "passes/target/module/GpuLowering.h"
 #include "passes/target/module/Passes.h"
@@ -20,6 +21,7 @@ void ark::buildHipLowering(OpPassManager &pm, StringRef arch, int64_t threads,
                            int64_t warpSize) {
   pm.addPass(createAllocateVoteSlotsPass());
   auto addVendorPasses = [threads](OpPassManager &pm) {
+    pm.addPass(createFlashAttentionPass({threads}));
     pm.addPass(createUseTensorCoresPass({threads}));
     pm.addPass(createReceivePacketsPass({threads}));
   };

@@ -52,8 +52,10 @@ def UseTensorCoresPass : Pass<"ark-use-tensor-cores", "::mlir::ModuleOp"> {
     registers, 16 bytes at a time, and store it to one of two stages in shared memory, while the
     warps multiply the other one. Loads run two stages ahead. A row of a stage has 64 or 128 bytes,
     and the place of its 16-byte chunks depends on the row, so that neither loads nor stores of
-    eight threads meet in a bank. If only elementwise ops read the product, threads apply them to
-    the accumulators, and the product needs no temporary.
+    eight threads meet in a bank. If the rows of an operand lie across K, as those of `[K, N]`
+    weights, a thread loads eight elements of four rows, transposes them in registers, and stores
+    four elements along K to each of eight rows of the stage. If only elementwise ops read the
+    product, threads apply them to the accumulators, and the product needs no temporary.
 
     Operands of f32 become bf16: threads load a stage, split each element into three bf16 terms, whose
     sum is the element, and store the terms to one of two stages, while warpgroups multiply the terms in

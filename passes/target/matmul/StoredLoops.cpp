@@ -79,7 +79,8 @@ static bool setStages(StoredShape &shape, int64_t depth, int64_t room) {
 std::optional<StoredShape> StoredShape::choose(const MatmulTile &product,
                                                ArrayRef<MmaAttr> instructions,
                                                int64_t threads, int64_t room) {
-  if (product.isSkinny() || !product.isPlain() || !product.isKMajor() ||
+  // Warps load rows along K directly if there are few.
+  if ((product.isSkinny() && product.isKMajor()) || !product.isPlain() ||
       !isInGlobalMemory(product.left) || !isInGlobalMemory(product.right))
     return std::nullopt;
   std::optional<StoredShape> best;
@@ -154,8 +155,9 @@ private:
   void runStage(int64_t stage, Work work);
   void runPairs(int64_t pairs);
   void runStages();
-  SmallVector<Value> readOperand(int64_t stage, Value row, int64_t first,
-                                 int64_t distance, int64_t count);
+  SmallVector<Value> readOperand(int64_t stage, unsigned operand, Value row,
+                                 int64_t first, int64_t distance,
+                                 int64_t count);
   SmallVector<Value> getWords(Value chunk, int64_t step);
   void multiply(ArrayRef<Value> columns, ArrayRef<Value> rows, int64_t step);
   void storeAccumulators();
@@ -218,13 +220,13 @@ VectorType StoredBuilder::getAccumulatorType() {
 //===----------------------------------------------------------------------===//
 
 /// Reads one chunk of each block of an operand.
-SmallVector<Value> StoredBuilder::readOperand(int64_t stage, Value row,
-                                              int64_t first, int64_t distance,
-                                              int64_t count) {
+SmallVector<Value> StoredBuilder::readOperand(int64_t stage, unsigned operand,
+                                              Value row, int64_t first,
+                                              int64_t distance, int64_t count) {
   SmallVector<Value> chunks;
   Value inRow = add(chunk, first);
   for (int64_t i = 0; i < count; ++i)
-    chunks.push_back(stages.read(stage, row, i * distance, inRow));
+    chunks.push_back(stages.read(stage, operand, row, i * distance, inRow));
   return chunks;
 }
 
@@ -269,12 +271,12 @@ void StoredBuilder::runStage(int64_t stage, Work work) {
   SmallVector<SmallVector<Value>> columns, rows;
   for (int64_t slice = 0; slice < slices; ++slice) {
     columns.push_back(
-        readOperand(stage,
+        readOperand(stage, /*operand=*/1,
                     arith::AddIOp::create(builder, column,
                                           constant(stages.getFirstColumn())),
                     slice * perSlice, shape.mma.getM(), shape.units));
-    rows.push_back(readOperand(stage, row, slice * perSlice, shape.mma.getN(),
-                               shape.blocks));
+    rows.push_back(readOperand(stage, /*operand=*/0, row, slice * perSlice,
+                               shape.mma.getN(), shape.blocks));
   }
   SmallVector<Value> arrived = loaded;
   if (work.load)
@@ -379,11 +381,13 @@ void StoredBuilder::storeAccumulators() {
   Value threadRow = arith::AddIOp::create(
       builder, firstRow, acc.createFirst(builder, loc, threadOfWarp, 1));
   // The operands have the extents of the result, whose temporary disappears.
-  auto isInside = [&](Value index, Value operand, int64_t whole) -> Value {
-    if (cast<MemRefType>(operand.getType()).getDimSize(0) == whole)
+  auto isInside = [&](Value index, Value operand, Major major,
+                      int64_t whole) -> Value {
+    int64_t dim = major == Major::K ? 0 : 1;
+    if (cast<MemRefType>(operand.getType()).getDimSize(dim) == whole)
       return Value();
     return arith::CmpIOp::create(builder, arith::CmpIPredicate::ult, index,
-                                 memref::DimOp::create(builder, operand, 0));
+                                 memref::DimOp::create(builder, operand, dim));
   };
   auto ifInside = [&](Value condition, function_ref<void()> build) {
     if (!condition)
@@ -400,11 +404,15 @@ void StoredBuilder::storeAccumulators() {
       std::pair<int64_t, int64_t> offset = acc.getOffset(i);
       Value m = add(threadRow, block * shape.mma.getN() + offset.second);
       Value n = add(threadColumn, unit * shape.mma.getM() + offset.first);
-      ifInside(isInside(m, product.left, shape.getRows()), [&] {
-        ifInside(isInside(n, product.right, shape.getColumns()), [&] {
-          storeElement(m, n, vector::ExtractOp::create(builder, vector, i));
-        });
-      });
+      ifInside(
+          isInside(m, product.left, product.leftMajor, shape.getRows()), [&] {
+            ifInside(isInside(n, product.right, product.rightMajor,
+                              shape.getColumns()),
+                     [&] {
+                       storeElement(
+                           m, n, vector::ExtractOp::create(builder, vector, i));
+                     });
+          });
     }
   }
 }

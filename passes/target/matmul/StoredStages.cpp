@@ -9,6 +9,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -17,6 +18,8 @@ using namespace mlir::ark;
 static constexpr int64_t kElementBytes = 2;
 /// Bytes of shared memory that eight threads read or store at once.
 static constexpr int64_t kAccessBytes = 8 * kLoadBytes;
+/// Elements along K that a thread transposes at once.
+static constexpr int64_t kTransposedElements = 4;
 
 static int64_t getRowBytes(const StoredShape &shape) {
   return shape.stageDepth * kElementBytes;
@@ -30,8 +33,17 @@ StoredStages::StoredStages(ImplicitLocOpBuilder &builder,
                            Value memory, Value thread)
     : builder(builder), product(product), shape(shape) {
   shared = createSpacePointer(builder, memory, kSharedSpace);
-  addOperand(product.left, shape.getRows(), /*firstRow=*/0, thread);
-  addOperand(product.right, shape.getColumns(), shape.getRows(), thread);
+  auto addOperand = [&](Value buffer, Major major, int64_t rows,
+                        int64_t firstRow) {
+    operands.push_back(createOperand(buffer, major));
+    if (major == Major::K)
+      addRows(buffer, rows, firstRow, thread);
+    else
+      addRowsAcross(buffer, rows, firstRow, thread);
+  };
+  addOperand(product.left, product.leftMajor, shape.getRows(), /*firstRow=*/0);
+  addOperand(product.right, product.rightMajor, shape.getColumns(),
+             shape.getRows());
 }
 
 Value StoredStages::constant(int64_t number) {
@@ -48,8 +60,15 @@ Value StoredStages::multiply(Value a, int64_t b) {
 
 /// Returns the distance of a chunk from the start of a stage. The index of a
 /// chunk is combined with the index of the group of rows that fill all banks.
-Value StoredStages::getSwizzledBytes(Value row, Value chunk) {
+Value StoredStages::getSwizzledBytes(Value row, Value chunk, bool isAcross) {
   int64_t chunksPerRow = getChunksPerRow(shape);
+  if (isAcross)
+    row = arith::XOrIOp::create(
+        builder, row,
+        arith::RemUIOp::create(
+            builder,
+            arith::DivUIOp::create(builder, row, constant(kElementsPerLoad)),
+            constant(2)));
   Value group = arith::DivUIOp::create(
       builder, row, constant(kAccessBytes / getRowBytes(shape)));
   Value key = arith::RemUIOp::create(builder, group, constant(chunksPerRow));
@@ -57,7 +76,8 @@ Value StoredStages::getSwizzledBytes(Value row, Value chunk) {
   return add(multiply(row, getRowBytes(shape)), multiply(place, kLoadBytes));
 }
 
-/// Returns true if all rows of an operand lie within 2^31 bytes.
+/// Returns true if distances in a tile have less than 32 bits. `rows` is the
+/// number of the tile's rows in memory.
 static bool isNear(Value buffer, int64_t rows) {
   auto [strides, offset] =
       cast<MemRefType>(buffer.getType()).getStridesAndOffset();
@@ -66,18 +86,42 @@ static bool isNear(Value buffer, int64_t rows) {
              std::numeric_limits<int32_t>::max();
 }
 
+StoredStages::Operand StoredStages::createOperand(Value buffer, Major major) {
+  Operand operand;
+  operand.isAcross = major == Major::MN;
+  operand.bytesOfK = constant(kElementBytes);
+  if (operand.isAcross) {
+    auto metadata = memref::ExtractStridedMetadataOp::create(builder, buffer);
+    operand.bytesOfK = multiply(metadata.getStrides().front(), kElementBytes);
+  }
+  operand.pointer = getGpuInstructions(builder).createWarpPointer(
+      builder, builder.getLoc(),
+      createSpacePointer(builder, buffer, kGlobalSpace));
+  return operand;
+}
+
+/// Clamps a row of a tile to the last row, or to the last group of `unit` rows.
+/// Products of rows beyond the end are not used.
+Value StoredStages::clamp(Value row, Value buffer, int64_t dim, int64_t rows,
+                          int64_t unit) {
+  if (cast<MemRefType>(buffer.getType()).getDimSize(dim) == rows)
+    return row;
+  Value last = arith::SubIOp::create(
+      builder, memref::DimOp::create(builder, buffer, dim), constant(1));
+  if (unit > 1)
+    last =
+        multiply(arith::DivUIOp::create(builder, last, constant(unit)), unit);
+  return arith::MinUIOp::create(builder, row, last);
+}
+
 /// Divides the chunks of an operand among the threads. Threads that are left
-/// over copy rows that other threads copy, too. Rows beyond the end are copies
-/// of the last row, whose products are not used.
-void StoredStages::addOperand(Value buffer, int64_t rows, int64_t firstRow,
-                              Value thread) {
+/// over copy rows that other threads copy, too.
+void StoredStages::addRows(Value buffer, int64_t rows, int64_t firstRow,
+                           Value thread) {
   int64_t chunksPerRow = getChunksPerRow(shape);
   int64_t rowsPerLoad = shape.threads / chunksPerRow;
   auto metadata = memref::ExtractStridedMetadataOp::create(builder, buffer);
   Value pitch = multiply(metadata.getStrides().front(), kElementBytes);
-  pointers.push_back(getGpuInstructions(builder).createWarpPointer(
-      builder, builder.getLoc(),
-      createSpacePointer(builder, buffer, kGlobalSpace)));
   Value threadRow =
       arith::DivUIOp::create(builder, thread, constant(chunksPerRow));
   Value chunk = arith::RemUIOp::create(builder, thread, constant(chunksPerRow));
@@ -86,15 +130,47 @@ void StoredStages::addOperand(Value buffer, int64_t rows, int64_t firstRow,
     Value row = add(threadRow, constant(first));
     if (first + rowsPerLoad > rows)
       row = arith::RemUIOp::create(builder, row, constant(rows));
-    Value target = getSwizzledBytes(add(row, constant(firstRow)), chunk);
-    if (cast<MemRefType>(buffer.getType()).getDimSize(0) != rows) {
-      Value last = arith::SubIOp::create(
-          builder, memref::DimOp::create(builder, buffer, 0), constant(1));
-      row = arith::MinUIOp::create(builder, row, last);
-    }
-    chunks.push_back({static_cast<unsigned>(pointers.size() - 1),
-                      arith::MulIOp::create(builder, row, pitch), target, k,
-                      isNear(buffer, rows)});
+    Value target = getSwizzledBytes(add(row, constant(firstRow)), chunk, false);
+    row = clamp(row, buffer, /*dim=*/0, rows, /*unit=*/1);
+    stores.push_back({static_cast<unsigned>(chunks.size()), {target}});
+    chunks.push_back({static_cast<unsigned>(operands.size() - 1),
+                      arith::MulIOp::create(builder, row, pitch), k,
+                      kElementsPerLoad, isNear(buffer, rows)});
+  }
+}
+
+/// Divides an operand whose rows lie across K among the threads, in groups of
+/// eight rows of the stage and four elements of K. Neighbouring threads have
+/// neighbouring elements of K, and hence store whole rows of a stage.
+void StoredStages::addRowsAcross(Value buffer, int64_t rows, int64_t firstRow,
+                                 Value thread) {
+  int64_t groupsOfK = shape.stageDepth / kTransposedElements;
+  int64_t rowsPerLoad = shape.threads / groupsOfK * kElementsPerLoad;
+  Value pitch = operands.back().bytesOfK;
+  Value group = arith::RemUIOp::create(builder, thread, constant(groupsOfK));
+  Value k = multiply(group, kTransposedElements);
+  Value chunk = arith::DivUIOp::create(builder, group, constant(2));
+  Value half = multiply(arith::RemUIOp::create(builder, group, constant(2)),
+                        kLoadBytes / 2);
+  Value threadRow =
+      multiply(arith::DivUIOp::create(builder, thread, constant(groupsOfK)),
+               kElementsPerLoad);
+  for (int64_t first = 0; first < rows; first += rowsPerLoad) {
+    Value row = add(threadRow, constant(first));
+    if (first + rowsPerLoad > rows)
+      row = arith::RemUIOp::create(builder, row, constant(rows));
+    Store &store =
+        stores.emplace_back(Store{static_cast<unsigned>(chunks.size()), {}});
+    for (int64_t i = 0; i < kElementsPerLoad; ++i)
+      store.targets.push_back(
+          add(getSwizzledBytes(add(row, constant(firstRow + i)), chunk, true),
+              half));
+    Value offset = multiply(
+        clamp(row, buffer, /*dim=*/1, rows, kElementsPerLoad), kElementBytes);
+    for (int64_t i = 0; i < kTransposedElements; ++i)
+      chunks.push_back({static_cast<unsigned>(operands.size() - 1), offset,
+                        add(k, constant(i)), /*elementsOfK=*/1,
+                        isNear(buffer, shape.stageDepth)});
   }
 }
 
@@ -119,15 +195,18 @@ Value StoredStages::loadWords(Value base, Value offset) {
 
 SmallVector<Value> StoredStages::load(Value k) {
   return llvm::map_to_vector(chunks, [&](const Chunk &chunk) -> Value {
-    Value base = createOffset(builder, pointers[chunk.operand],
-                              multiply(k, kElementBytes));
-    Value inRow = chunk.k;
+    const Operand &operand = operands[chunk.operand];
+    auto getBytes = [&](Value elements) -> Value {
+      return arith::MulIOp::create(builder, elements, operand.bytesOfK);
+    };
+    Value base = createOffset(builder, operand.pointer, getBytes(k));
+    Value ofK = chunk.k;
     if (isRagged()) {
       Value most = arith::SubIOp::create(
-          builder, constant(product.depth - kElementsPerLoad), k);
-      inRow = arith::MinSIOp::create(builder, inRow, most);
+          builder, constant(product.depth - chunk.elementsOfK), k);
+      ofK = arith::MinSIOp::create(builder, ofK, most);
     }
-    Value offset = add(chunk.offset, multiply(inRow, kElementBytes));
+    Value offset = add(chunk.offset, getBytes(ofK));
     Value loaded = loadWords(base, chunk.isNear ? narrow(offset) : offset);
     if (!isRagged())
       return loaded;
@@ -149,11 +228,15 @@ std::optional<StoredStages::Cursor> StoredStages::createCursor(int64_t k) {
   if (isRagged() ||
       !llvm::all_of(chunks, [](const Chunk &chunk) { return chunk.isNear; }))
     return std::nullopt;
-  Cursor cursor{pointers, {}};
+  Cursor cursor;
+  for (const Operand &operand : operands)
+    cursor.pointers.push_back(operand.pointer);
   advance(cursor, k);
   for (const Chunk &chunk : chunks)
     cursor.distances.push_back(
-        narrow(add(chunk.offset, multiply(chunk.k, kElementBytes))));
+        narrow(add(chunk.offset,
+                   arith::MulIOp::create(builder, chunk.k,
+                                         operands[chunk.operand].bytesOfK))));
   return cursor;
 }
 
@@ -165,9 +248,9 @@ void StoredStages::keepDistances(Cursor &cursor) {
 }
 
 void StoredStages::advance(Cursor &cursor, int64_t elements) {
-  for (Value &pointer : cursor.pointers)
+  for (auto [pointer, operand] : llvm::zip(cursor.pointers, operands))
     pointer =
-        createOffset(builder, pointer, constant(elements * kElementBytes));
+        createOffset(builder, pointer, multiply(operand.bytesOfK, elements));
 }
 
 SmallVector<Value> StoredStages::load(const Cursor &cursor, int64_t elements) {
@@ -180,20 +263,51 @@ SmallVector<Value> StoredStages::load(const Cursor &cursor, int64_t elements) {
       });
 }
 
-void StoredStages::store(ValueRange values, int64_t stage) {
-  for (auto [chunk, value] : llvm::zip(chunks, values))
-    LLVM::StoreOp::create(
-        builder, value,
-        createOffset(
-            builder, shared,
-            add(chunk.target, constant(stage * shape.getStageBytes()))),
-        kLoadBytes);
+//===----------------------------------------------------------------------===//
+// Shared memory
+//===----------------------------------------------------------------------===//
+
+void StoredStages::storeWords(Value words, Value target, int64_t stage) {
+  int64_t bytes = 4 * cast<VectorType>(words.getType()).getNumElements();
+  LLVM::StoreOp::create(
+      builder, words,
+      createOffset(builder, shared,
+                   add(target, constant(stage * shape.getStageBytes()))),
+      bytes);
 }
 
-Value StoredStages::read(int64_t stage, Value row, int64_t distance,
-                         Value chunk) {
+/// Stores the elements of four chunks, one for each element of K, to the eight
+/// rows of the chunks.
+void StoredStages::storeTransposed(ValueRange values, const Store &store,
+                                   int64_t stage) {
+  auto type = VectorType::get({kTransposedElements / 2}, builder.getI32Type());
+  for (auto [i, target] : llvm::enumerate(store.targets)) {
+    auto getWord = [&](int64_t chunk) -> Value {
+      return vector::ExtractOp::create(builder,
+                                       values[store.firstChunk + chunk], i / 2);
+    };
+    SmallVector<Value> words;
+    for (int64_t k = 0; k < kTransposedElements; k += 2)
+      words.push_back(getGpuInstructions(builder).joinHalves(
+          builder, builder.getLoc(), getWord(k), getWord(k + 1),
+          /*areUpper=*/i % 2 == 1));
+    storeWords(vector::FromElementsOp::create(builder, type, words), target,
+               stage);
+  }
+}
+
+void StoredStages::store(ValueRange values, int64_t stage) {
+  for (const Store &store : stores)
+    if (store.isTransposed())
+      storeTransposed(values, store, stage);
+    else
+      storeWords(values[store.firstChunk], store.targets.front(), stage);
+}
+
+Value StoredStages::read(int64_t stage, unsigned operand, Value row,
+                         int64_t distance, Value chunk) {
   Value bytes = add(
-      getSwizzledBytes(row, chunk),
+      getSwizzledBytes(row, chunk, operands[operand].isAcross),
       constant(stage * shape.getStageBytes() + distance * getRowBytes(shape)));
   auto words = VectorType::get({kLoadBytes / 4}, builder.getI32Type());
   return LLVM::LoadOp::create(builder, words,

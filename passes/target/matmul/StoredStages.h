@@ -12,6 +12,12 @@ namespace mlir::ark {
 /// bytes, in chunks of 16 bytes. The order of the chunks differs between
 /// neighbouring rows, so that eight threads reach all banks with one access,
 /// whether they read the same chunk of eight rows or store one row.
+///
+/// If the rows of an operand lie across K in global memory, a thread loads
+/// eight elements of each of four rows, and transposes them in registers. It
+/// stores four elements along K for each of eight rows of the stage. Rows of
+/// every second group of eight are swapped in pairs, so that such stores of
+/// neighbouring groups reach different banks.
 class StoredStages {
 public:
   StoredStages(ImplicitLocOpBuilder &builder, const MatmulTile &product,
@@ -42,37 +48,60 @@ public:
 
   /// Reads a chunk of a row. `row` is the index of a thread's first row and
   /// `distance` a multiple of eight rows to add to it. `chunk` is the index of
-  /// a chunk in the row.
-  Value read(int64_t stage, Value row, int64_t distance, Value chunk);
+  /// a chunk in the row. `operand` is 0 for the left and 1 for the right
+  /// operand.
+  Value read(int64_t stage, unsigned operand, Value row, int64_t distance,
+             Value chunk);
   /// Returns the index of the first row of the right operand.
   int64_t getFirstColumn() const { return shape.getRows(); }
 
 private:
   /// One load of a thread for each stage: its place in global memory relative
-  /// to the operand, its place in a stage, and its distance along K. Distances
-  /// of near chunks have 32 bits.
+  /// to the operand, its distance along K, and its number of elements along K.
+  /// Distances of near chunks have 32 bits.
   struct Chunk {
     unsigned operand;
-    Value offset, target, k;
+    Value offset, k;
+    int64_t elementsOfK;
     bool isNear;
   };
+  /// The stores of a thread for each stage: one chunk to one place, or four
+  /// chunks, transposed, to eight places.
+  struct Store {
+    unsigned firstChunk;
+    SmallVector<Value> targets;
+    bool isTransposed() const { return targets.size() > 1; }
+  };
+  /// An operand: a pointer that all threads have in common, the bytes between
+  /// neighbouring elements along K, and whether its rows lie across K.
+  struct Operand {
+    Value pointer, bytesOfK;
+    bool isAcross;
+  };
 
-  void addOperand(Value buffer, int64_t rows, int64_t firstRow, Value thread);
+  Operand createOperand(Value buffer, Major major);
+  void addRows(Value buffer, int64_t rows, int64_t firstRow, Value thread);
+  void addRowsAcross(Value buffer, int64_t rows, int64_t firstRow,
+                     Value thread);
+  Value clamp(Value row, Value buffer, int64_t dim, int64_t rows, int64_t unit);
+  void storeTransposed(ValueRange values, const Store &store, int64_t stage);
   Value constant(int64_t number);
   Value add(Value a, Value b);
   Value multiply(Value a, int64_t b);
-  Value getSwizzledBytes(Value row, Value chunk);
+  Value getSwizzledBytes(Value row, Value chunk, bool isAcross);
   Value narrow(Value distance);
   bool isRagged() const;
   Value loadWords(Value base, Value offset);
+  void storeWords(Value words, Value target, int64_t stage);
 
   ImplicitLocOpBuilder &builder;
   const MatmulTile &product;
   const StoredShape &shape;
   Value shared;
   /// The left and the right operand.
-  SmallVector<Value> pointers;
+  SmallVector<Operand> operands;
   SmallVector<Chunk> chunks;
+  SmallVector<Store> stores;
 };
 
 } // namespace mlir::ark

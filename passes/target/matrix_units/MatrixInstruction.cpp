@@ -324,6 +324,17 @@ MmaAttr ark::findRegisterMma(ModuleOp module) {
              : MmaAttr();
 }
 
+SmallVector<MmaAttr> ark::findRegisterMmas(ModuleOp module) {
+  SmallVector<MmaAttr> found;
+  TargetAttr target = getTarget(module);
+  if (!target || !target.isGpu())
+    return found;
+  for (MmaAttr mma : target.getGpu().getMma())
+    if (mma.readsRegisters() && getIfLowered(mma))
+      found.push_back(mma);
+  return found;
+}
+
 MmaAttr ark::findSharedMemoryMma(ModuleOp module) {
   TargetAttr target = getTarget(module);
   return target && target.isGpu()

@@ -130,6 +130,10 @@ private:
 /// lower it, or if the module has no target.
 MmaAttr findRegisterMma(ModuleOp module);
 
+/// Returns all matrix instructions of the module's target that read operands
+/// from registers and that ark lowers.
+SmallVector<MmaAttr> findRegisterMmas(ModuleOp module);
+
 /// Returns the first matrix instruction of the module's target that reads
 /// operands from shared memory. Returns null if there is none, if ark does not
 /// lower it, or if the module has no target.

@@ -56,7 +56,9 @@ bool TileSelector::needsScores(AttentionOpInterface op) const {
   int64_t depth = key.getShape().back();
   bool isDirect = areDirect({op.getKey(), op.getValue()});
   MmaAttr mma = isCPU() ? MmaAttr() : target.getGpu().findRegisterMma();
-  return !mma || !mma.hasAccumulatorsInThreadsOfLhs() || !isDirect ||
+  bool hasReusableScores = mma && (mma.hasAccumulatorsInThreadsOfLhs() ||
+                                   mma.hasAccumulatorsInThreadsOfRhs());
+  return !hasReusableScores || !isDirect ||
          !(key.getElementType().isBF16() || key.getElementType().isF16()) ||
          value.getShape().back() != depth || depth > kMaxOnePassDepth ||
          depth % kOnePassDepthUnit != 0;

@@ -33,11 +33,16 @@ OPS = [
 ]
 
 
-def product(shape: Shape, tile: tuple[int, int] | None, dtype: Any) -> ark.Program:
+def product(
+    shape: Shape, tile: tuple[int, int] | None, dtype: Any, *, across: str = ""
+) -> ark.Program:
+    """A product whose operands named in ``across`` ("x", "w") have rows that lie across K."""
     m, n, k = shape
     with ark.Program("product") as program, ark.planner(tile=tile):
-        x, w = ark.input("x", (m, k), dtype), ark.parameter("w", (n, k), dtype)
-        ark.output("y", ark.matmul(x, w, transpose_other=True))
+        x = ark.input("x", (k, m) if "x" in across else (m, k), dtype)
+        w = ark.parameter("w", (k, n) if "w" in across else (n, k), dtype)
+        y = ark.matmul(x, w, transpose_input="x" in across, transpose_other="w" not in across)
+        ark.output("y", y)
     return program
 
 
@@ -77,6 +82,32 @@ def test_clipped_tiles_and_few_rows(
     m, n, k = shape
     arrays = draw(x=((m, k), ark.bf16), w=((n, k), ark.bf16))
     assert MFMA in check(product(shape, tile, ark.bf16), arrays, arch="gfx942").text
+
+
+@pytest.mark.parametrize("arch", ["gfx90a", "gfx942", "gfx950"])
+@pytest.mark.parametrize("dtype", [ark.bf16, ark.fp16], ids=["bf16", "fp16"])
+@pytest.mark.parametrize("across", ["w", "x", "xw"])
+@pytest.mark.parametrize(
+    ("shape", "tile"),
+    [
+        ((256, 128, 256), (256, 128)),
+        ((256, 128, 192), (128, 64)),
+        ((200, 136, 136), (128, 128)),
+        ((136, 72, 256), (64, 64)),
+        ((16, 128, 256), (16, 64)),
+        ((24, 64, 136), (24, 64)),
+    ],
+)
+def test_rows_across_k(
+    shape: Shape, tile: tuple[int, int], across: str, dtype: Any, arch: str, check: Check
+) -> None:
+    """Weights [K, N], and activations [K, M]: threads transpose the stages in registers."""
+    m, n, k = shape
+    arrays = draw(
+        x=((k, m) if "x" in across else (m, k), dtype),
+        w=((k, n) if "w" in across else (n, k), dtype),
+    )
+    assert MFMA in check(product(shape, tile, dtype, across=across), arrays, arch=arch).text
 
 
 @pytest.mark.parametrize("arch", ["gfx90a", "gfx942", "gfx950"])

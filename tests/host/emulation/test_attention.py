@@ -12,6 +12,7 @@ import pytest
 import ark_mlir as ark
 
 Check = Callable[..., Any]
+MFMA = "llvm.amdgcn.mfma.f32"
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,32 @@ SHARED_KEYS = {
         ark.bf16, (2, 1), queries=100, keys=330, depth=64, length=77, causal=True, mask=ark.bool
     ),
     "groups without keys": Case(ark.bf16, (1, 1), queries=64, keys=512, depth=64, length=3),
+}
+# Attention of AMD GPUs, whose instructions have queries as columns. The tile has this many rows.
+QUERY_COLUMNS = {
+    "one row": (Case(ark.bf16, (1, 1), queries=1, keys=40, depth=64), 8),
+    "a warp for each block": (Case(ark.bf16, (2, 1), queries=128, keys=96, depth=64), 128),
+    "two warps for each block": (
+        Case(ark.fp16, (1, 1), queries=64, keys=200, depth=128, causal=True),
+        64,
+    ),
+    "four warps for one block": (Case(ark.bf16, (1, 1), queries=24, keys=300, depth=64), 24),
+    "two instructions of queries": (
+        Case(ark.bf16, (2, 1), queries=120, keys=130, depth=80, causal=True),
+        120,
+    ),
+    "odd depth": (Case(ark.fp16, (1, 1), queries=40, keys=33, depth=96), 40),
+    "shallow": (Case(ark.bf16, (1, 1), queries=100, keys=50, depth=16), 104),
+    "several blocks for each warp": (
+        Case(ark.bf16, (1, 1), queries=300, keys=64, depth=64, causal=True),
+        304,
+    ),
+    "all operands": (
+        Case(
+            ark.bf16, (2, 1), queries=100, keys=130, depth=64, length=77, causal=True, mask=ark.bool
+        ),
+        128,
+    ),
 }
 EXPANDED = {
     "wide type": Case(ark.fp32, (4, 2), queries=3, keys=24, depth=16),
@@ -125,6 +152,20 @@ def test_tiles_of_any_number_of_rows(queries: int, check: Check) -> None:
     case = Case(ark.bf16, (3, 1), queries=queries, keys=130, depth=64, causal=True)
     text = check(*build(case)).text
     assert "mma.m16n8k16" in text or "wgmma.mma_async" in text
+
+
+@pytest.mark.parametrize("arch", ["gfx90a", "gfx942", "gfx950"])
+@pytest.mark.parametrize("name", ONE_PASS)
+def test_few_query_columns(name: str, arch: str, check: Check) -> None:
+    assert MFMA in check(*build(ONE_PASS[name]), arch=arch).text
+
+
+@pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
+@pytest.mark.parametrize("name", QUERY_COLUMNS)
+def test_query_columns(name: str, arch: str, check: Check) -> None:
+    case, rows = QUERY_COLUMNS[name]
+    program, arrays = build(replace(case, tile=(rows, case.depth)))
+    assert MFMA in check(program, arrays, arch=arch).text
 
 
 @pytest.mark.parametrize("name", EXPANDED)

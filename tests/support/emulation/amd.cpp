@@ -8,6 +8,8 @@
 
 #include "widen.h"
 
+#include <cmath>
+
 using namespace simt;
 
 /// All threads of a warp. The emulation does not know which threads of a warp
@@ -31,6 +33,12 @@ INSTRUCTION(amdgcn_s_waitcnt) {}
 INSTRUCTION(amdgcn_sched_barrier) {}
 
 INSTRUCTION(amdgcn_s_sleep) { yield(); }
+
+/// The result is exact; a GPU has an error of one unit in the last place.
+INSTRUCTION(amdgcn_exp2_f32) {
+  float power = std::exp2(args[0].as<float>());
+  results[0].as<float>() = std::fpclassify(power) == FP_SUBNORMAL ? 0 : power;
+}
 
 /// A counter of 100 MHz.
 INSTRUCTION(amdgcn_s_memrealtime) {
@@ -59,6 +67,36 @@ INSTRUCTION(amdgcn_readfirstlane_i64) {
 }
 INSTRUCTION(amdgcn_readfirstlane_p0) {
   amdgcn_readfirstlane_i64(args, results);
+}
+INSTRUCTION(amdgcn_readfirstlane_p1) {
+  amdgcn_readfirstlane_i64(args, results);
+}
+
+/// Selects bytes: 0 to 3 are those of the second operand, 4 to 7 those of the
+/// first one.
+INSTRUCTION(amdgcn_perm) {
+  uint64_t bytes =
+      uint64_t(args[0].as<uint32_t>()) << 32 | args[1].as<uint32_t>();
+  uint32_t selection = args[2].as<uint32_t>(), made = 0;
+  for (int i = 0; i < 4; ++i) {
+    uint32_t byte = selection >> 8 * i & 0xff;
+    if (byte > 7)
+      fail("perm with the selection %#x", selection);
+    made |= uint32_t(bytes >> 8 * byte & 0xff) << 8 * i;
+  }
+  results[0].as<uint32_t>() = made;
+}
+
+/// Gives each thread the value of one thread, whose number all threads have in
+/// common.
+INSTRUCTION(amdgcn_readlane_i32) {
+  convergeWarp(getWholeWarp(), "readlane", args, results,
+               [](Slot *const *args, Slot *const *results) {
+                 int source = args[0][1].as<int32_t>();
+                 for (int inWarp = 0; inWarp < getWarpSize(); ++inWarp)
+                   results[inWarp][0].as<int32_t>() =
+                       args[source & (getWarpSize() - 1)][0].as<int32_t>();
+               });
 }
 
 /// Gives each thread the value of thread `index / 4` of its warp.

@@ -44,7 +44,7 @@
 // CUDA: nvvm.mma.sync
 // CUDA: llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz"(%{{.+}}) : (f32) -> f32
 // OTHER: nvvm.mma.sync
-// OTHER: llvm.intr.exp2(%{{.+}}) : (f32) -> f32
+// OTHER: llvm.call_intrinsic "llvm.amdgcn.exp2"(%{{.+}}) : (f32) -> f32
 
 // RUN: sed 's/ROWS/128/g; s/DEPTH/64/g; s/STRIDE/64/g; s/ALIGN/16/g; s/tasks = \[\]/tasks = [{}]/; s/task_table = dense<> : tensor<0x2xi32>/task_table = dense<[[0, 0]]> : tensor<1x2xi32>/; s/instructions = dense<> : tensor<0x4xi32>, lanes = dense<.*> : tensor<1x3xi32>/instructions = dense<[[0, 0, 0, 3]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>/' %s | ark-opt --ark-assign-target=target=cuda:sm_80 --ark-expand-attention --ark-flash-attention | FileCheck %s --check-prefix=TEAMS
 // TEAMS: scf.forall (%[[THREAD:.+]]) in (512) {

@@ -240,9 +240,20 @@ ark.kernel @k {
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
-// Rows across K, and elements of f32, stay loops.
+// Rows of the weights lie across K. A thread loads eight elements of each of four rows, and stores four elements along K
+// for each of eight rows of the stage: two words, whose halves come from two loads.
 // CHECK-LABEL: func.func private @across_k(
-// CHECK-NOT: rocdl.mfma
+// CHECK: %[[LEFT:.+]] = llvm.load %{{.+}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
+// CHECK: %[[K0:.+]] = llvm.load %{{.+}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
+// CHECK: %[[K1:.+]] = llvm.load %{{.+}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
+// CHECK: llvm.store %[[LEFT]], %{{.+}} {alignment = 16 : i64} : vector<4xi32>, !llvm.ptr<3>
+// CHECK: %[[A:.+]] = vector.extract %[[K0]][0]
+// CHECK: %[[B:.+]] = vector.extract %[[K1]][0]
+// CHECK: llvm.call_intrinsic "llvm.amdgcn.perm"(%[[B]], %[[A]], %{{.+}}) : (i32, i32, i32) -> i32
+// CHECK-COUNT-8: llvm.store %{{.+}}, %{{.+}} {alignment = 8 : i64} : vector<2xi32>, !llvm.ptr<3>
+// CHECK-NOT: alignment = 8
+// CHECK: gpu.barrier
+// CHECK: rocdl.mfma
 func.func private @across_k(%begin: index, %end: index, %task: index, %status: memref<4xi64>,
     %x: memref<64x128xbf16> {llvm.align = 16 : i64, llvm.noalias}, %w: memref<128x64xbf16> {llvm.align = 16 : i64, llvm.noalias},
     %y: memref<64x64xf32> {llvm.align = 16 : i64, llvm.noalias}) {
@@ -260,6 +271,7 @@ func.func private @across_k(%begin: index, %end: index, %task: index, %status: m
   }
   return
 }
+// Elements of f32 stay loops.
 // CHECK-LABEL: func.func private @f32(
 // CHECK-NOT: rocdl.mfma
 func.func private @f32(%begin: index, %end: index, %task: index, %status: memref<4xi64>,
