@@ -36,9 +36,10 @@ Path(sys.argv[1]).write_bytes(executable.bundle.sections["kernel"])
 # OBJECT: .kernarg_segment_size: 8
 # OBJECT: .max_flat_workgroup_size: 256
 # OBJECT: .name: ark_kernel
+# No register is spilled to memory. Some are kept in accumulation registers.
+# OBJECT: .private_segment_fixed_size: 0
 # OBJECT: .reqd_workgroup_size:
 # OBJECT-NEXT: - 256
-# OBJECT: .vgpr_spill_count: 0
 # OBJECT: .wavefront_size: 64
 # OBJECT-NOT: .name:
 # OBJECT: amdhsa.target: amdgcn-amd-amdhsa--gfx942

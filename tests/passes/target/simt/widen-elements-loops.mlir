@@ -5,20 +5,20 @@ ark.kernel @k {
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
-// A loop inside carries the values of eight neighbours. The row that it reads is the same for all of them.
+// A loop inside carries the values of four neighbours. The row that it reads is the same for all of them.
 // CHECK-LABEL: func.func private @body(
 // CHECK-SAME: %[[X:[a-z0-9]+]]: memref<32x64xf32> {{{.+}}}, %[[ROWS:[a-z0-9]+]]: memref<?xi32>, %[[Y:[a-z0-9]+]]: memref<64x64xf32>
-// CHECK: scf.parallel (%[[M:.+]], %[[I:.+]]) = (%c0, %c0) to (%c64, %c8) step (%c1, %c1) {
-// CHECK: %[[N:.+]] = arith.muli %[[I]], %c8
-// CHECK: %[[SUMS:.+]]:8 = scf.for %[[K:.+]] = %c0 to %{{.+}} step %c1 iter_args({{.*}}) -> (f32, f32, f32, f32, f32, f32, f32, f32)
+// CHECK: scf.parallel (%[[M:.+]], %[[I:.+]]) = (%c0, %c0) to (%c64, %c16) step (%c1, %c1) {
+// CHECK: %[[N:.+]] = arith.muli %[[I]], %c4
+// CHECK: %[[SUMS:.+]]:4 = scf.for %[[K:.+]] = %c0 to %{{.+}} step %c1 iter_args({{.*}}) -> (f32, f32, f32, f32)
 // CHECK: %[[ROW:.+]] = memref.load %[[ROWS]][%[[K]]]
 // CHECK: %[[R:.+]] = arith.index_cast %[[ROW]]
 // CHECK-NOT: memref.load
-// CHECK: vector.load %[[X]][%[[R]], %[[N]]] {alignment = 16 : i64} : memref<32x64xf32>, vector<8xf32>
-// CHECK-COUNT-8: arith.addf
+// CHECK: vector.load %[[X]][%[[R]], %[[N]]] {alignment = 16 : i64} : memref<32x64xf32>, vector<4xf32>
+// CHECK-COUNT-4: arith.addf
 // CHECK-NOT: arith.addf
 // CHECK: scf.yield
-// CHECK: %[[V:.+]] = vector.from_elements %[[SUMS]]#0, %[[SUMS]]#1, %[[SUMS]]#2, %[[SUMS]]#3, %[[SUMS]]#4, %[[SUMS]]#5, %[[SUMS]]#6, %[[SUMS]]#7
+// CHECK: %[[V:.+]] = vector.from_elements %[[SUMS]]#0, %[[SUMS]]#1, %[[SUMS]]#2, %[[SUMS]]#3
 // CHECK: vector.store %[[V]], %[[Y]][%[[M]], %[[N]]]
 func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>,
     %x: memref<32x64xf32> {llvm.align = 16 : i64}, %rows: memref<?xi32>, %y: memref<64x64xf32> {llvm.align = 16 : i64}) {

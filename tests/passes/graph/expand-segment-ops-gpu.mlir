@@ -1,4 +1,4 @@
-// RUN: ark-opt %s --ark-assign-target=target=cuda:sm_90a --ark-expand-segment-sums --split-input-file | FileCheck %s
+// RUN: ark-opt %s --ark-assign-target=target=cuda:sm_90a --ark-expand-segment-ops --split-input-file | FileCheck %s
 
 // Three custom ops list the slices of each segment, for both sums with these indices. Each counts or searches in parallel.
 // CHECK-LABEL: ark.program @listed
