@@ -127,7 +127,8 @@ static int64_t getLeastExtent(GroupOp group, int64_t dim, int64_t rank,
   return dim == rank - 1 ? kMinColumns : kMinRows;
 }
 
-Tile ark::cutForIdleSMs(GroupOp group, Tile tile, TargetAttr target) {
+Tile ark::cutForIdleSMs(GroupOp group, Tile tile, TargetAttr target,
+                        std::optional<int64_t> dividedDim) {
   AnchorOpInterface anchor = getTileAnchor(group);
   ArrayRef<int64_t> domain = getDomain(group);
   int64_t rank = domain.size();
@@ -148,7 +149,11 @@ Tile ark::cutForIdleSMs(GroupOp group, Tile tile, TargetAttr target) {
       if (tile[dim] == 1 || half < least || llvm::is_contained(serial, dim))
         continue;
       Tile candidate = tile;
-      candidate[dim] = divideEvenly(domain[dim], half, least);
+      candidate[dim] = dim == dividedDim
+                           ? findDivisor(domain[dim], half)
+                           : divideEvenly(domain[dim], half, least);
+      if (candidate[dim] == 0)
+        continue;
       candidate = legalize(group, candidate);
       if (candidate[dim] >= tile[dim])
         continue;

@@ -25,9 +25,11 @@ def SelectTilesPass : Pass<"ark-select-tiles", "::mlir::ark::ProgramOp"> {
       if all of them end earlier at once than one after the other.
     - attention: one head and up to 64 query rows, or all query heads of a key head if they have few
       rows. With matrix units, a tile has up to 128 rows, or as many rows as the warpgroups of a CTA
-      compute at once, if such tiles occupy (nearly) all SMs. On GPUs, stored scores have to fit
-      into an SM's memory, and the scores of several heads may take an eighth of it: with a long
-      cache, each head has a separate SM.
+      compute at once, if such tiles occupy (nearly) all SMs. Matrix units that store no scores
+      compute no clipped tiles: tiles then have the next smaller number of rows that divides the
+      queries, down to a quarter, or the next larger one, up to 256. Without such a number, scores
+      are stored. On GPUs, stored scores have to fit into an SM's memory, and the scores of several
+      heads may take an eighth of it: with a long cache, each head has a separate SM.
     - partial (split-KV) attention: one partition, and all heads of a key head as long as the scores
       fit. More than 128 query rows whose scores are not stored get tiles of one head and up to 64
       rows.
@@ -40,7 +42,8 @@ def SelectTilesPass : Pass<"ark-select-tiles", "::mlir::ark::ProgramOp"> {
       of one row is as long as a partition in the dimension of the rows: `[1, 1, 64, 64]` for 64
       rows of 1024.
     - if fewer tiles than SMs result, any dimension, including leading ones, is divided further
-      while the cost model predicts an earlier end of the task.
+      while the cost model predicts an earlier end of the task. Attention without stored scores is
+      only divided into tiles that divide the queries.
 
     ```mlir
     %0 = ark.group "fc1" (...) : (...) -> tensor<64x1536xf32> { ... }

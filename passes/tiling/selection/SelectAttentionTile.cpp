@@ -19,10 +19,12 @@ static constexpr int64_t kHeadsShare = 8;
 /// temporaries and for the tables of the kernel. Half of a smaller memory is
 /// reserved.
 static constexpr int64_t kMaxReservedBytes = 65536;
-/// Maximum query rows of a tile for the matrix units of warps, which read keys
-/// and values once for all rows of a tile.
+/// Query rows of a tile for the matrix units of warps, which read keys and
+/// values once for all rows of a tile. A tile has more rows only if no smaller
+/// number of rows divides the queries.
 static constexpr int64_t kMatrixRows = 128;
-/// Maximum query rows of a tile that divides all queries.
+/// Maximum query rows of a tile that divides the queries and has more rows than
+/// wanted.
 static constexpr int64_t kMaxDividedRows = 256;
 /// Scores are f32.
 static constexpr int64_t kScoreBytes = 4;
@@ -85,23 +87,30 @@ TileSelector::getWarpgroupRows(AttentionOpInterface op) const {
   return {(groups - 1) * mma.getM() + 1, groups * mma.getM()};
 }
 
-/// Returns the largest divisor of `number` from `least` to `most`, or zero.
-static int64_t findDivisor(int64_t number, int64_t least, int64_t most) {
-  for (int64_t divisor = std::min(number, most); divisor >= least; --divisor)
+/// Returns the smallest divisor of `number` from `least` to `most`, or zero.
+static int64_t findLargerDivisor(int64_t number, int64_t least, int64_t most) {
+  for (int64_t divisor = least; divisor <= std::min(number, most); ++divisor)
     if (number % divisor == 0)
       return divisor;
   return 0;
 }
 
+/// Returns true if a tile of `rows` rows stores its scores. No matrix units
+/// compute clipped tiles, so that these tiles store their scores as well.
+bool TileSelector::storesScores(AttentionOpInterface op, int64_t queries,
+                                int64_t rows) const {
+  return needsScores(op) || queries % rows != 0;
+}
+
 /// Returns the number of query rows of a tile, about `wanted`. Matrix units
-/// compute tiles of any number of rows, but no clipped tiles: a divisor of the
-/// queries is best, even if it is less or more than what is wanted.
+/// compute tiles of any number of rows, but no clipped tiles: the next smaller
+/// divisor of the queries is best, or else the next larger one.
 int64_t TileSelector::divideQueries(AttentionOpInterface op, int64_t queries,
                                     int64_t wanted) const {
-  if (!isCPU() && !needsScores(op)) {
-    if (int64_t rows = findDivisor(queries, wanted / 4 + 1, wanted))
+  if (!needsScores(op)) {
+    if (int64_t rows = findDivisor(queries, wanted))
       return rows;
-    if (int64_t rows = findDivisor(queries, wanted + 1, kMaxDividedRows))
+    if (int64_t rows = findLargerDivisor(queries, wanted + 1, kMaxDividedRows))
       return rows;
   }
   return divideEvenly(queries, wanted, 8);
@@ -132,7 +141,7 @@ Tile TileSelector::selectAttention(AttentionOpInterface op,
   auto [least, most] = getWarpgroupRows(op);
   if (most == 0 || !widen(least, most))
     widen(1, kMatrixRows);
-  while (needsScores(op) && rows > 1 &&
+  while (storesScores(op, queries, rows) && rows > 1 &&
          !fitScores(rows * keys, getScoreBytes(target)))
     rows = divideCeil(rows, 2);
   // Query heads of one key head read the same keys and values.
@@ -143,6 +152,18 @@ Tile TileSelector::selectAttention(AttentionOpInterface op,
   while (heads > 1 && !fitScores(heads * rows * keys, memory / kHeadsShare))
     heads = divideCeil(heads, 2);
   return tile;
+}
+
+std::optional<int64_t>
+TileSelector::getDividedDim(GroupOp group, ArrayRef<int64_t> tile) const {
+  auto op = dyn_cast_if_present<AttentionOpInterface>(
+      static_cast<Operation *>(getTileAnchor(group)));
+  if (!op || op.hasPartitions())
+    return std::nullopt;
+  int64_t dim = tile.size() - 2;
+  if (storesScores(op, getDomain(group)[dim], tile[dim]))
+    return std::nullopt;
+  return dim;
 }
 
 /// Selects whole groups of heads even if few tiles result: every SM gets a
@@ -160,9 +181,9 @@ Tile TileSelector::selectPartitions(AttentionOpInterface op,
   heads = op.getHeadsPerKey();
   // The rows of a prompt or of a training step fill several tiles.
   if (rows > kMatrixRows) {
-    rows = divideEvenly(rows, attentionRows, 8);
+    rows = divideQueries(op, domain[rank - 3], attentionRows);
     heads = 1;
-    if (!needsScores(op))
+    if (!storesScores(op, domain[rank - 3], rows))
       return tile;
   }
   while (heads > 1 && !fitScores(heads * rows * keys, memory))

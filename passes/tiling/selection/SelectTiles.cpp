@@ -61,7 +61,9 @@ struct SelectTilesPass : ark::impl::SelectTilesPassBase<SelectTilesPass> {
       }
       bool isFixed =
           matmulM > 0 || matmulN > 0 || hasPartitions(getTileAnchor(group));
-      group.setTile(isFixed ? tile : cutForIdleSMs(group, tile, target));
+      std::optional<int64_t> dividedDim = selector.getDividedDim(group, tile);
+      group.setTile(isFixed ? tile
+                            : cutForIdleSMs(group, tile, target, dividedDim));
       movable.insert(group);
     }
     for (auto group : getOperation().getBody().getOps<GroupOp>())

@@ -32,6 +32,11 @@ struct TileSelector {
   /// units in tiles of any other size.
   bool needsListedTile(GroupOp group) const;
 
+  /// Returns the dimension of the queries if `tile` divides it, and attention
+  /// in tiles that divide it stores no scores. Otherwise returns nothing.
+  std::optional<int64_t> getDividedDim(GroupOp group,
+                                       ArrayRef<int64_t> tile) const;
+
 private:
   bool isCPU() const { return !target.isGpu(); }
   bool hasMatrixUnits(Type element, int64_t rows) const;
@@ -47,6 +52,8 @@ private:
   std::optional<Tile> findMatrixTile(MatmulOp op,
                                      ArrayRef<int64_t> domain) const;
   bool needsScores(AttentionOpInterface op) const;
+  bool storesScores(AttentionOpInterface op, int64_t queries,
+                    int64_t rows) const;
   bool fitScores(int64_t scores, int64_t bytes) const;
   int64_t divideQueries(AttentionOpInterface op, int64_t queries,
                         int64_t wanted) const;

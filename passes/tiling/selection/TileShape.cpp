@@ -83,6 +83,13 @@ int64_t ark::divideEvenly(int64_t extent, int64_t wanted, int64_t unit) {
   return llvm::alignTo(divideCeil(extent, count), wanted < unit ? 1 : unit);
 }
 
+int64_t ark::findDivisor(int64_t extent, int64_t wanted) {
+  for (int64_t size = std::min(extent, wanted); size > wanted / 4; --size)
+    if (extent % size == 0)
+      return size;
+  return 0;
+}
+
 int64_t ark::getBytesPerElement(GroupOp group) {
   auto product = [](ArrayRef<int64_t> shape) {
     return std::max<int64_t>(std::accumulate(shape.begin(), shape.end(),

@@ -43,6 +43,10 @@ int64_t countTiles(ArrayRef<int64_t> domain, ArrayRef<int64_t> tile);
 /// `unit` for which all tiles are nearly equal.
 int64_t divideEvenly(int64_t extent, int64_t wanted, int64_t unit);
 
+/// Returns the largest divisor of `extent` that is at most `wanted` and more
+/// than a quarter of it, or zero if there is none.
+int64_t findDivisor(int64_t extent, int64_t wanted);
+
 /// Returns the bytes read and written per element of the domain.
 int64_t getBytesPerElement(GroupOp group);
 
@@ -65,8 +69,11 @@ bool isReadByAnotherRank(GroupOp group);
 bool readsAnotherRank(GroupOp group);
 
 /// Divides a tile further, in any dimension, if there are fewer tiles than SMs
-/// and the cost model predicts an earlier end of the task.
-Tile cutForIdleSMs(GroupOp group, Tile tile, TargetAttr target);
+/// and the cost model predicts an earlier end of the task. In `dividedDim`, the
+/// smaller tile also divides the domain: clipped tiles would take longer than
+/// the cost model predicts.
+Tile cutForIdleSMs(GroupOp group, Tile tile, TargetAttr target,
+                   std::optional<int64_t> dividedDim);
 
 /// A tensor that every vCTA of its reader recomputes may take 1/kRowsShare of
 /// the shared memory of an SM.

@@ -146,12 +146,30 @@ def test_warpgroups_that_share_keys(name: str, check: Check) -> None:
     assert "wgmma.mma_async" in check(program, arrays).text
 
 
-@pytest.mark.parametrize("queries", [65, 130, 131, 250])
+@pytest.mark.parametrize("queries", [65, 130, 131, 250, 254, 262])
 def test_tiles_of_any_number_of_rows(queries: int, check: Check) -> None:
     """Matrix units compute no clipped tiles, so that tiles divide the queries of a head."""
     case = Case(ark.bf16, (3, 1), queries=queries, keys=130, depth=64, causal=True)
     text = check(*build(case)).text
     assert "mma.m16n8k16" in text or "wgmma.mma_async" in text
+
+
+@pytest.mark.parametrize("target", ["cuda:sm_90a", "hip:gfx90a", "hip:gfx942"])
+@pytest.mark.parametrize(
+    ("heads", "queries", "keys"),
+    [(16, 577, 577), (8, 1009, 1024), (12, 127, 1024), (8, 262, 512), (8, 262, 1024)],
+)
+def test_queries_with_few_divisors(heads: int, queries: int, keys: int, target: str) -> None:
+    """The scores of clipped tiles fit into the memory of an SM; other tiles store none."""
+    case = Case(ark.bf16, (heads, heads), queries=queries, keys=keys, depth=64)
+    ark.compile(build(case)[0], target=target)
+
+
+@pytest.mark.parametrize("arch", ["sm_90a", "gfx942"])
+def test_clipped_tiles(arch: str, check: Check) -> None:
+    """No number of rows below 257, which is prime, divides the queries."""
+    case = Case(ark.bf16, (1, 1), queries=257, keys=300, depth=64, causal=True)
+    check(*build(case), arch=arch)
 
 
 @pytest.mark.parametrize("arch", ["gfx90a", "gfx942", "gfx950"])
