@@ -114,12 +114,18 @@ bool WideLoop::addBlock(Block &block) {
   return true;
 }
 
+/// Returns true if an op in the loop stores, also in branches and loops.
+static bool stores(scf::ForOp inner) {
+  return inner.walk([](memref::StoreOp) { return WalkResult::interrupt(); })
+      .wasInterrupted();
+}
+
 /// Adds a loop that has equally many iterations for all neighbours, and stores
 /// nothing.
 bool WideLoop::addInnerLoop(scf::ForOp inner) {
   if (isDependent(inner.getLowerBound()) ||
       isDependent(inner.getUpperBound()) || isDependent(inner.getStep()) ||
-      !inner.getBody()->getOps<memref::StoreOp>().empty())
+      stores(inner))
     return false;
   dependent.insert(inner.getRegionIterArgs().begin(),
                    inner.getRegionIterArgs().end());
@@ -249,6 +255,7 @@ void WideLoop::widenInnerLoop(scf::ForOp inner,
       builder, inner.getLoc(), first.lookupOrDefault(inner.getLowerBound()),
       first.lookupOrDefault(inner.getUpperBound()),
       first.lookupOrDefault(inner.getStep()), collect(inner.getInitArgs()));
+  wide->setDiscardableAttrs(inner->getDiscardableAttrDictionary());
   for (IRMapping &mapping : mappings)
     mapping.map(inner.getInductionVar(), wide.getInductionVar());
   assign(inner.getRegionIterArgs(), wide.getRegionIterArgs());
@@ -270,6 +277,7 @@ void WideLoop::widenBranch(scf::IfOp branch,
       scf::IfOp::create(builder, branch.getLoc(),
                         mappings.front().lookupOrDefault(branch.getCondition()),
                         /*withElseRegion=*/false);
+  wide->setDiscardableAttrs(branch->getDiscardableAttrDictionary());
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(wide.thenBlock());
   for (Operation &op : branch.thenBlock()->without_terminator())

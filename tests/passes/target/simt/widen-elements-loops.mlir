@@ -42,7 +42,8 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 
 // -----
 
-// The pass does not change loops with a number of iterations that differs between neighbours, and loops that store.
+// The pass does not change loops with a number of iterations that differs between neighbours, and loops that store, also
+// in a branch or in another loop.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
@@ -50,7 +51,7 @@ ark.kernel @k {
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
 // CHECK-LABEL: func.func private @body(
 // CHECK-NOT: vector.
-// CHECK-COUNT-3: memref.store
+// CHECK-COUNT-7: memref.store
 // CHECK-NOT: vector.
 // CHECK: return
 func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>,
@@ -74,6 +75,63 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
       memref.store %1, %y[%i, %j] : memref<64x64xf32>
     }
     memref.store %zero, %z[%i, %j] : memref<64x64xf32>
+    scf.reduce
+  }
+  scf.parallel (%i, %j) = (%c0, %c0) to (%c64, %c64) step (%c1, %c1) {
+    scf.for %k = %c0 to %c64 step %c1 {
+      %1 = memref.load %x[%k, %j] : memref<64x64xf32>
+      %isLess = arith.cmpi ult, %k, %i : index
+      scf.if %isLess {
+        memref.store %1, %y[%i, %j] : memref<64x64xf32>
+      }
+    }
+    memref.store %zero, %z[%i, %j] : memref<64x64xf32>
+    scf.reduce
+  }
+  scf.parallel (%i, %j) = (%c0, %c0) to (%c64, %c64) step (%c1, %c1) {
+    scf.for %k = %c0 to %i step %c1 {
+      scf.for %l = %c0 to %i step %c1 {
+        %1 = memref.load %x[%l, %j] : memref<64x64xf32>
+        memref.store %1, %y[%k, %j] : memref<64x64xf32>
+      }
+    }
+    memref.store %zero, %z[%i, %j] : memref<64x64xf32>
+    scf.reduce
+  }
+  return
+}
+
+// -----
+
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// A loop and a branch keep their attributes, such as the mean number of iterations, which the cost model reads.
+// CHECK-LABEL: func.func private @body(
+// CHECK: scf.for
+// CHECK: vector.load
+// CHECK: } {ark.mean_trips = 3.000000e+00 : f64}
+// CHECK: scf.if
+// CHECK: vector.store
+// CHECK: } {test.branch}
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>,
+    %x: memref<64x64xf32> {llvm.align = 16 : i64}, %y: memref<64x64xf32> {llvm.align = 16 : i64}) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant 0.0 : f32
+  scf.parallel (%i, %j) = (%c0, %c0) to (%c64, %c64) step (%c1, %c1) {
+    %sum = scf.for %k = %c0 to %i step %c1 iter_args(%partial = %zero) -> (f32) {
+      %1 = memref.load %x[%k, %j] : memref<64x64xf32>
+      %2 = arith.addf %partial, %1 : f32
+      scf.yield %2 : f32
+    } {ark.mean_trips = 3.000000e+00 : f64}
+    %isFirst = arith.cmpi ult, %i, %c1 : index
+    scf.if %isFirst {
+      memref.store %sum, %y[%i, %j] : memref<64x64xf32>
+    } {test.branch}
     scf.reduce
   }
   return
