@@ -262,7 +262,7 @@ void TmaCopyBuilder::begin() {
   }
   gpu::BarrierOp::create(builder);
   fenceAsyncProxy(builder);
-  for (int64_t i = 0; i < shape.stages - 2; ++i)
+  for (int64_t i = 0; i < shape.getStagesAhead(); ++i)
     copy(constant(i * kStageDepth), constantI32(i), issues);
 }
 
@@ -294,8 +294,9 @@ Value TmaCopyBuilder::move(Value descriptor, Value offset) {
 /// both of them. Warps have already arrived at the `Empty` barrier of that
 /// stage, so that the wait is short.
 SmallVector<Value> TmaCopyBuilder::accumulate() {
+  assert(shape.stagesBehind == 1 && "warps arrive at the stage before");
   begin();
-  int64_t ahead = shape.stages - 2, numAccumulators = shape.numProducts;
+  int64_t ahead = shape.getStagesAhead(), numAccumulators = shape.numProducts;
   Value zero = constantI32(0), depth = constant(getDepth());
   SmallVector<Value> inits = createAccumulators();
   // The loop carries the stage to multiply, the stage to copy to, and the stage
@@ -321,7 +322,7 @@ SmallVector<Value> TmaCopyBuilder::accumulate() {
     Value next = add(k, constant(ahead * kStageDepth));
     copy(next, free.stage,
          arith::AndIOp::create(builder, issues, isLess(builder, next, depth)));
-    NVVM::WgmmaWaitGroupSyncOp::create(builder, 1);
+    NVVM::WgmmaWaitGroupSyncOp::create(builder, shape.stagesBehind);
     Value isFirst =
         isEqual(builder, remainder(thread, shape.getWarpSize()), constant(0));
     Value hasRead = isLess(builder, constant(0), k);

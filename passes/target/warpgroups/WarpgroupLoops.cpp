@@ -180,7 +180,8 @@ static bool chooseStages(WarpgroupShape &shape, const MatmulTile &product,
     shape.stages = count();
   }
   bool fillsFew = product.depth / kStageDepth >= kFewStages - 1;
-  shape.stagesBehind = shape.stages <= kFewStages && fillsFew ? 0 : 1;
+  shape.stagesBehind =
+      !shape.hasMaps && shape.stages <= kFewStages && fillsFew ? 0 : 1;
   return shape.stages >= kMinStages;
 }
 

@@ -14,7 +14,8 @@ inline constexpr int64_t kStageBarrierBytes = 16;
 /// Bytes of the record of an operand that TMA copies.
 inline constexpr int64_t kOperandRecordBytes = 32;
 /// The number of stages up to which all instructions of a stage end before
-/// those of the next one begin. Otherwise one stage would be in flight.
+/// those of the next one begin, if threads copy the stages. Otherwise one stage
+/// would be in flight.
 inline constexpr int64_t kFewStages = 3;
 
 /// Selects the products whose stages are copied by TMA.
@@ -25,10 +26,11 @@ enum class TensorMapUse { Never, WhereFaster, Always };
 /// K. A warpgroup multiplies 64 rows of operand A by its share of the columns
 /// of every product.
 struct WarpgroupShape {
-  /// Returns nothing if the columns cannot be divided evenly, if rows that do
-  /// not lie along K or have f32 elements are clipped, or if the stages need
-  /// more than `room` bytes of shared memory. Rows are padded to whole
-  /// warpgroups if single warps could read the operands.
+  /// Returns nothing if the columns cannot be divided evenly, if an operand is
+  /// clipped whose rows do not lie along K or have f32 elements, or if the
+  /// stages need more than `room` bytes of shared memory. A number of rows that
+  /// is no multiple of a warpgroup's is padded to one if single warps could read
+  /// the operands: the rows of both lie along K.
   static std::optional<WarpgroupShape> choose(ArrayRef<MatmulTile> products,
                                               MmaAttr mma, int64_t threads,
                                               int64_t room, TensorMapUse maps);
@@ -47,8 +49,8 @@ struct WarpgroupShape {
   int64_t groups, down, across;
   int64_t stages;
   /// The number of stages whose instructions may still run when those of the
-  /// next stage begin. It is zero for few stages: copies of another stage hide
-  /// more time.
+  /// next stage begin. It is zero for few stages that threads copy: copies of
+  /// another stage hide more time. It is one for stages that TMA copies.
   int64_t stagesBehind;
   /// bf16 terms of an element in a stage; 1 if operands are not split.
   int64_t terms;
