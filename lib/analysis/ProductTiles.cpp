@@ -134,7 +134,8 @@ static bool canSplit(TargetAttr target, const ProductSizes &sizes, int64_t rows,
 
 /// Returns true if warpgroups can multiply tiles of `rows` rows. The last rows
 /// of the result may be a clipped tile if the rows of both operands lie along
-/// the depth. No tile has a warpgroup beyond the result.
+/// the depth. A tile has at most the rows of the result, rounded up to whole
+/// warpgroups.
 static bool dividesRows(TargetAttr target, const ProductSizes &sizes,
                         int64_t rows) {
   if (sizes.rows % rows == 0)

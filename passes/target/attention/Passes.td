@@ -129,8 +129,8 @@ def FlashAttentionPass : Pass<"ark-flash-attention", "::mlir::ModuleOp"> {
     other threads than the operands of the next product.
 
     On AMD GPUs, a thread holds accumulators of one column, so queries are the columns of both
-    products: of keys by queries, and of values by exponentials. A warp has 16, 32 or 64 queries of
-    a block, also if there are few. The instructions have 32 columns if the head size is a multiple
+    products: of keys by queries, and of values by exponentials. A warp has up to 64 queries of a
+    block, in whole instructions, also if there are few. The instructions have 32 columns if the head size is a multiple
     of 32 and a warp has work for all of them, and otherwise 16. If every warp reads all keys, the
     threads of the CTA load 32 keys and values to registers and store them to one of two stages in
     shared memory, while the warps multiply the other one. Otherwise warps divide the keys, and read

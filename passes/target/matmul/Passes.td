@@ -31,7 +31,7 @@ def UseTensorCoresPass : Pass<"ark-use-tensor-cores", "::mlir::ModuleOp"> {
     added to the result directly.
 
     On sm_90a, warpgroups (four warps) multiply tiles of at least 64 rows from shared memory with
-    `wgmma`. Tiles may be clipped if the rows of both operands lie along K: threads then fill the
+    `wgmma`. Each operand of 16 bits whose rows lie along K may be clipped: threads then fill the
     missing rows of a stage with zeros, and no op reads the accumulators of these rows. The rows of
     either operand may lie across K instead, as those of `[K, N]` weights: a stage then holds panels
     of 64 columns, with one row for each K. A warpgroup needs whole panels. A tile has up to 128 by

@@ -21,7 +21,6 @@ constexpr int kPoison = 0xff;
 /// The percentage of copies in flight that end in a turn.
 constexpr uint32_t kArrival = 25;
 
-/// A copy of a thread.
 /// A copy of 16 bytes by a thread. Without a source, the copy writes zeros.
 struct Copy {
   char *target;
