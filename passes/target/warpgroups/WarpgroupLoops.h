@@ -29,8 +29,8 @@ struct WarpgroupShape {
   /// Returns nothing if the columns cannot be divided evenly, if an operand is
   /// clipped whose rows do not lie along K or have f32 elements, or if the
   /// stages need more than `room` bytes of shared memory. A number of rows that
-  /// is no multiple of a warpgroup's is padded to one if single warps could read
-  /// the operands: the rows of both lie along K.
+  /// is no multiple of a warpgroup's is padded to one if single warps could
+  /// read the operands: the rows of both lie along K.
   static std::optional<WarpgroupShape> choose(ArrayRef<MatmulTile> products,
                                               MmaAttr mma, int64_t threads,
                                               int64_t room, TensorMapUse maps);
