@@ -118,9 +118,7 @@ def test_warpgroups_with_rows_that_do_not_exist(rows: int, check: Check) -> None
         ((128, 203, 256), (128, 64)),
     ],
 )
-def test_warpgroups_with_clipped_tiles(
-    shape: Shape, tile: tuple[int, int], check: Check
-) -> None:
+def test_warpgroups_with_clipped_tiles(shape: Shape, tile: tuple[int, int], check: Check) -> None:
     """The last tile has fewer rows, fewer columns, or both. Its extents are known at run time."""
     program, arrays = product(shape, tile, ark.bf16)
     text = check(program, arrays).text
@@ -141,22 +139,6 @@ def test_batches_with_clipped_tiles(check: Check) -> None:
     assert WARPGROUPS in check(program, arrays).text
 
 
-@pytest.mark.parametrize("rows", [50, 130])
-def test_two_products_with_clipped_tiles(rows: int, check: Check) -> None:
-    """One op reads both accumulators, of which only the rows that exist."""
-    random = np.random.default_rng(0)
-    with ark.Program("mlp") as program, ark.planner(tile=(64, 64)):
-        x = ark.input("x", (rows, 512), ark.bf16)
-        gate, up = (ark.parameter(name, (128, 512), ark.bf16) for name in ("gate", "up"))
-        y = ark.silu(ark.matmul(x, gate, transpose_other=True))
-        ark.output("y", y * ark.matmul(x, up, transpose_other=True))
-    arrays = {
-        tensor.name: random.standard_normal(tensor.shape).astype(ark.bf16.numpy)
-        for tensor in (x, gate, up)
-    }
-    assert WARPGROUPS in check(program, arrays).text
-
-
 def test_a_residual_of_a_clipped_tile(check: Check) -> None:
     """The residual and the result have as many rows as the clipped tile."""
     random = np.random.default_rng(0)
@@ -171,14 +153,11 @@ def test_a_residual_of_a_clipped_tile(check: Check) -> None:
     assert WARPGROUPS in check(program, arrays).text
 
 
-@pytest.mark.parametrize("depth", [512, 1024])
-def test_two_products_with_few_rows(depth: int, check: Check) -> None:
-    """Both accumulators have rows that do not exist, and one op reads both. For the larger depth,
-    half of the warpgroups multiply.
-    """
+def gated_product(rows: int, depth: int) -> tuple[ark.Program, dict[str, Any]]:
+    """Returns two products of one left operand in tiles of 64 x 64, and an op that reads both."""
     random = np.random.default_rng(0)
     with ark.Program("mlp") as program, ark.planner(tile=(64, 64)):
-        x = ark.input("x", (36, depth), ark.bf16)
+        x = ark.input("x", (rows, depth), ark.bf16)
         gate, up = (ark.parameter(name, (128, depth), ark.bf16) for name in ("gate", "up"))
         y = ark.silu(ark.matmul(x, gate, transpose_other=True))
         ark.output("y", y * ark.matmul(x, up, transpose_other=True))
@@ -186,7 +165,21 @@ def test_two_products_with_few_rows(depth: int, check: Check) -> None:
         tensor.name: random.standard_normal(tensor.shape).astype(ark.bf16.numpy)
         for tensor in (x, gate, up)
     }
-    assert WARPGROUPS in check(program, arrays).text
+    return program, arrays
+
+
+@pytest.mark.parametrize("depth", [512, 1024])
+def test_two_products_with_few_rows(depth: int, check: Check) -> None:
+    """Both accumulators have rows that do not exist, and one op reads both. For the larger depth,
+    half of the warpgroups multiply.
+    """
+    assert WARPGROUPS in check(*gated_product(36, depth)).text
+
+
+@pytest.mark.parametrize("rows", [50, 130])
+def test_two_products_with_clipped_tiles(rows: int, check: Check) -> None:
+    """One op reads the rows that exist of both accumulators."""
+    assert WARPGROUPS in check(*gated_product(rows, 512)).text
 
 
 def test_warpgroups_with_less_depth_than_stages(check: Check) -> None:
