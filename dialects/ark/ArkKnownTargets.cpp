@@ -119,8 +119,8 @@ struct KnownGpu {
   int64_t l1;
   /// The text of an `#ark.gpu`.
   StringRef facts;
-  /// SMs that share an L2; 0 if all SMs share it.
-  int64_t smsPerL2 = 0;
+  /// L2s of the GPU, from the data sheet: one for each XCD on AMD GPUs.
+  int64_t l2s = 1;
 };
 } // namespace
 
@@ -152,10 +152,10 @@ static constexpr KnownGpu knownGpus[] = {
      16 * kKiB, kCdna2},
     // MI300X
     {"hip", "gfx942", 304, 4, 65536, 4300, 800000, 1500, 2500, 400, 448,
-     32 * kKiB, kCdna3, /*smsPerL2=*/38},
+     32 * kKiB, kCdna3, /*l2s=*/8},
     // MI355X
     {"hip", "gfx950", 256, 4, 163840, 6500, 1600000, 1500, 2500, 400, 538,
-     32 * kKiB, kCdna4, /*smsPerL2=*/32},
+     32 * kKiB, kCdna4, /*l2s=*/8},
 };
 
 /// Returns the rates of links that reach `rate` GB/s by the data sheet.
@@ -200,9 +200,7 @@ LinksAttr ark::findLinks(MLIRContext *context, TargetAttr target) {
 
 int64_t ark::findNumL2s(TargetAttr target) {
   const KnownGpu *gpu = findKnown(target.getBackend(), target.getArch());
-  if (!gpu || gpu->smsPerL2 == 0)
-    return 1;
-  return std::max<int64_t>(1, target.getSms() / gpu->smsPerL2);
+  return gpu ? gpu->l2s : 1;
 }
 
 TargetAttr ark::findTarget(MLIRContext *context, StringRef backend,

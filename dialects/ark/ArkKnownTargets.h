@@ -19,9 +19,9 @@ GpuAttr findGpu(MLIRContext *context, StringRef backend, StringRef arch);
 /// not have any or is null.
 LinksAttr findLinks(MLIRContext *context, TargetAttr target);
 
-/// Returns the number of L2 caches of a target's GPU, or 1 if ark does not know
-/// the architecture. CTA `i` of a launch runs on an SM of L2 `i` modulo this
-/// number.
+/// Returns the number of L2 caches of one GPU of a target, or 1 if ark does not
+/// know the architecture. CTA `i` of a launch runs on an SM of L2 `i` modulo
+/// this number, whatever the number of the launch's CTAs.
 int64_t findNumL2s(TargetAttr target);
 
 /// Returns the architectures of a backend, with commas between.

@@ -48,6 +48,10 @@ public:
   virtual Value createExp2(OpBuilder &builder, Location loc,
                            Value exponent) const;
 
+  /// Returns true if an instruction returns the larger of two f32, NaN if one
+  /// of them is NaN, and the positive one of two zeros. By default, true.
+  virtual bool hasMaximum() const { return true; }
+
   /// Returns an i32 whose lower half is a half of `a`, and whose upper half is
   /// the same half of `b`. By default, shifts and masks.
   virtual Value joinHalves(OpBuilder &builder, Location loc, Value a, Value b,

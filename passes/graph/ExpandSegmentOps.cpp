@@ -11,11 +11,9 @@
 #include "lib/support/GraphUtils.h"
 #include "passes/graph/Passes.h"
 #include "passes/graph/SegmentLists.h"
+#include "passes/graph/SegmentSearch.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/PatternMatch.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -32,8 +30,6 @@ using namespace mlir::ark;
 static constexpr int64_t kVCTAsPerSM = 2;
 /// Least number of columns of a tile, so that a warp accesses whole sectors.
 static constexpr int64_t kMinColumns = 32;
-/// Indices that a vCTA reads at once.
-static constexpr int64_t kIndicesAtOnce = 32;
 /// Largest number of slices that are listed. The lists compare all pairs of
 /// indices, which is estimated to take 1.2 ms for this number on 132 SMs; the
 /// search among all indices is estimated to take 2.2 ms.
@@ -88,7 +84,7 @@ static ResultTile chooseTile(const SegmentShape &shape, int64_t sms) {
 }
 
 //===----------------------------------------------------------------------===//
-// Body
+// Joins
 //===----------------------------------------------------------------------===//
 
 /// Converts a narrower float to the type of the sum.
@@ -97,10 +93,6 @@ static Value widen(OpBuilder &builder, Location loc, Value value, Type type) {
     return value;
   return arith::ExtFOp::create(builder, loc, type, value);
 }
-
-/// Joins an element of a slice with the element of its segment.
-using Join = Value (*)(OpBuilder &builder, Location loc, Value segment,
-                       Value slice);
 
 static Value createSum(OpBuilder &builder, Location loc, Value segment,
                        Value slice) {
@@ -122,170 +114,11 @@ static Value createUnsignedMax(OpBuilder &builder, Location loc, Value segment,
   return arith::MaxUIOp::create(builder, loc, segment, slice);
 }
 
-static Join getJoin(SegmentSumOp) { return createSum; }
+static SegmentJoin getJoin(SegmentSumOp) { return createSum; }
 
-static Join getJoin(SegmentMaxOp op) {
+static SegmentJoin getJoin(SegmentMaxOp op) {
   Type element = getTensorType(op.getOperand()).getElementType();
   return element.isUnsignedInteger() ? createUnsignedMax : createMax;
-}
-
-/// Joins a slice of the operand with the slice `segment` of `joined`.
-static Value joinSlice(OpBuilder &builder, Location loc, Value operand,
-                       Value position, Value joined, Value segment, Join join) {
-  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(builder, loc, joined);
-  sizes[1] = builder.getIndexAttr(1);
-  OpFoldResult zero = builder.getIndexAttr(0), one = builder.getIndexAttr(1);
-  SmallVector<OpFoldResult> strides(3, one);
-  SmallVector<OpFoldResult> from = {zero, position, zero};
-  SmallVector<OpFoldResult> to = {zero, segment, zero};
-  Value slice = tensor::ExtractSliceOp::create(builder, loc, operand, from,
-                                               sizes, strides);
-  Value present =
-      tensor::ExtractSliceOp::create(builder, loc, joined, to, sizes, strides);
-  SmallVector<AffineMap> maps(2, builder.getMultiDimIdentityMap(3));
-  SmallVector<utils::IteratorType> parallel(3, utils::IteratorType::parallel);
-  auto next = linalg::GenericOp::create(
-      builder, loc, present.getType(), slice, present, maps, parallel,
-      [join](OpBuilder &b, Location l, ValueRange v) {
-        linalg::YieldOp::create(b, l, join(b, l, v[1], v[0]));
-      });
-  return tensor::InsertSliceOp::create(builder, loc, next.getResult(0), joined,
-                                       to, sizes, strides);
-}
-
-namespace {
-/// Builds the body of one vCTA.
-class BodyBuilder {
-public:
-  BodyBuilder(OpBuilder &builder, Location loc, Value operand, Value indices,
-              Value first, Value count, Join join)
-      : builder(builder), loc(loc), operand(operand), indices(indices),
-        first(first), count(count), join(join) {}
-
-  /// Joins all slices that belong to the vCTA's segments with `joined`.
-  Value joinSlices(Value joined, int64_t slices);
-
-private:
-  /// The segment of a slice; `isOwned` is true if the vCTA owns the segment.
-  struct Segment {
-    Value index, isOwned;
-  };
-
-  Value createIndex(int64_t value) {
-    return arith::ConstantIndexOp::create(builder, loc, value);
-  }
-  Segment getSegment(Value slice);
-  Value joinIfOwn(Value slice, Value joined);
-  Value joinRange(Value begin, Value end, Value joined);
-  Value joinRangeIfAnyIsOwned(Value begin, Value joined);
-  Value createLoop(Value begin, Value end, Value joined,
-                   function_ref<Value(Value index, Value joined)> body);
-  Value createBranch(Value condition, Value joined, function_ref<Value()> then);
-
-  OpBuilder &builder;
-  Location loc;
-  Value operand, indices;
-  /// The first segment of the vCTA, and the number of its segments.
-  Value first, count;
-  Join join;
-};
-} // namespace
-
-BodyBuilder::Segment BodyBuilder::getSegment(Value slice) {
-  Value entry = tensor::ExtractOp::create(builder, loc, indices, slice);
-  Value named =
-      arith::IndexCastOp::create(builder, loc, builder.getIndexType(), entry);
-  Value index = arith::SubIOp::create(builder, loc, named, first);
-  Value after = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge,
-                                      index, createIndex(0));
-  Value before = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt,
-                                       index, count);
-  return {index, arith::AndIOp::create(builder, loc, after, before)};
-}
-
-/// Creates a loop that replaces `joined` in each iteration.
-Value BodyBuilder::createLoop(
-    Value begin, Value end, Value joined,
-    function_ref<Value(Value index, Value joined)> body) {
-  auto loop =
-      scf::ForOp::create(builder, loc, begin, end, createIndex(1), joined);
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(loop.getBody());
-  Value next = body(loop.getInductionVar(), loop.getRegionIterArg(0));
-  scf::YieldOp::create(builder, loc, next);
-  return loop.getResult(0);
-}
-
-/// Creates a branch that replaces `joined` if a condition holds.
-Value BodyBuilder::createBranch(Value condition, Value joined,
-                                function_ref<Value()> then) {
-  auto branch = scf::IfOp::create(builder, loc, joined.getType(), condition,
-                                  /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(branch.thenBlock());
-  scf::YieldOp::create(builder, loc, then());
-  builder.setInsertionPointToStart(branch.elseBlock());
-  scf::YieldOp::create(builder, loc, joined);
-  return branch.getResult(0);
-}
-
-Value BodyBuilder::joinIfOwn(Value slice, Value joined) {
-  Segment segment = getSegment(slice);
-  return createBranch(segment.isOwned, joined, [&] {
-    return joinSlice(builder, loc, operand, slice, joined, segment.index, join);
-  });
-}
-
-Value BodyBuilder::joinRange(Value begin, Value end, Value joined) {
-  return createLoop(begin, end, joined, [&](Value slice, Value current) {
-    return joinIfOwn(slice, current);
-  });
-}
-
-/// Joins the vCTA's slices of a range of `kIndicesAtOnce` slices. Reads all
-/// indices of the range before their first use, since one load after the other
-/// takes a microsecond for seven indices.
-Value BodyBuilder::joinRangeIfAnyIsOwned(Value begin, Value joined) {
-  Value isAnyOwned;
-  for (int64_t i = 0; i < kIndicesAtOnce; ++i) {
-    Value slice = arith::AddIOp::create(builder, loc, begin, createIndex(i));
-    Value isOwned = getSegment(slice).isOwned;
-    isAnyOwned = isAnyOwned
-                     ? arith::OrIOp::create(builder, loc, isAnyOwned, isOwned)
-                     : isOwned;
-  }
-  return createBranch(isAnyOwned, joined, [&] {
-    Value end =
-        arith::AddIOp::create(builder, loc, begin, createIndex(kIndicesAtOnce));
-    return joinRange(begin, end, joined);
-  });
-}
-
-Value BodyBuilder::joinSlices(Value joined, int64_t slices) {
-  int64_t ranges = slices / kIndicesAtOnce;
-  if (ranges > 0)
-    joined = createLoop(createIndex(0), createIndex(ranges), joined,
-                        [&](Value range, Value current) {
-                          Value begin = arith::MulIOp::create(
-                              builder, loc, range, createIndex(kIndicesAtOnce));
-                          return joinRangeIfAnyIsOwned(begin, current);
-                        });
-  if (slices % kIndicesAtOnce != 0)
-    joined = joinRange(createIndex(ranges * kIndicesAtOnce),
-                       createIndex(slices), joined);
-  return joined;
-}
-
-/// Builds all segments of a vCTA from `first` on. A segment without a slice is
-/// `value`.
-static Value buildSegments(OpBuilder &builder, Location loc, Value first,
-                           int64_t slices, Value operand, Value indices,
-                           Value out, TypedAttr value, Join join) {
-  Value element = arith::ConstantOp::create(builder, loc, value);
-  Value none = linalg::FillOp::create(builder, loc, element, out).getResult(0);
-  Value count = tensor::DimOp::create(builder, loc, out, 1);
-  return BodyBuilder(builder, loc, operand, indices, first, count, join)
-      .joinSlices(none, slices);
 }
 
 //===----------------------------------------------------------------------===//
@@ -355,7 +188,7 @@ private:
   Value source, indices;
   RankedTensorType resultType;
   TypedAttr valueOfNone;
-  Join join;
+  SegmentJoin join;
   SegmentShape shape;
   ResultTile tile;
 };
@@ -423,9 +256,9 @@ CustomOp SegmentExpander::build(
 
 CustomOp SegmentExpander::buildSearched() {
   return build(indices, [&](Block &body, Value first) {
-    return buildSegments(rewriter, loc, first, shape.slices,
-                         body.getArgument(3), body.getArgument(4),
-                         body.getArgument(5), valueOfNone, join);
+    return buildSearchedSegments(rewriter, loc, first, shape.slices,
+                                 body.getArgument(3), body.getArgument(4),
+                                 body.getArgument(5), valueOfNone, join);
   });
 }
 

@@ -124,12 +124,13 @@ def ExpandSegmentOpsPass : Pass<"ark-expand-segment-ops", "::mlir::ark::ProgramO
     twice; blocks of columns, each of which reads all indices, occupy them once. An op without
     elements stays.
 
-    On a GPU, a sum of 33 to 65,536 slices gets lists of the slices of each segment from three more custom
-    ops, which depend on the indices alone: the rank of each slice is the number of slices that come
-    before it in the order by segment and position; the order is the inverse permutation of the ranks; and
-    the start of each segment's list is found by a binary search. The body then sums the list of each
-    element, in order. A thread loads eight slices at once, so that the latency of memory is paid once for
-    eight of them. Sums with the same indices and plan share the lists. The bits are those of the other form.
+    On a GPU, a sum of 33 to 65,536 slices gets lists of the slices of each segment from three more
+    custom ops, which depend on the indices alone: the rank of each slice is the number of slices that
+    come before it in the order by segment and position; the order is the inverse permutation of the
+    ranks; and the start of each segment's list is found by a binary search. The body then sums the list
+    of each element, in order. A thread loads eight slices at once, so that the latency of memory is
+    paid once for eight of them. Sums with the same indices and plan share the lists. The bits are those
+    of the other form.
 
     ```mlir
     %2 = ark.segment_sum %0, %1 axis = 0 segments = 1024 : (tensor<8x64xf32>, tensor<8xi32>) -> tensor<1024x64xf32>

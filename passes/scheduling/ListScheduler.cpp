@@ -9,11 +9,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/scheduling/L2Map.h"
 #include "passes/scheduling/LaneTimes.h"
 #include "passes/scheduling/LaneUnits.h"
 #include "passes/scheduling/PlacementOrder.h"
-
-#include "dialects/ark/ArkKnownTargets.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -60,7 +59,7 @@ public:
       : input(input),
         times(input.target.getSms() * input.placement.smLanes.size(),
               input.dependences.getTasks().size()),
-        units(times.getNumLanes()), numL2s(findNumL2s(input.target)) {}
+        units(times.getNumLanes()), l2s(input) {}
 
   ScheduledLanes run();
 
@@ -79,7 +78,6 @@ private:
   Candidate chooseCandidate(unsigned task) const;
   SmallVector<unsigned> getLanes(const Placement::Pin &pin, Interval sms) const;
   unsigned getLastProducer() const;
-  unsigned getL2(unsigned lane) const;
   SmallVector<unsigned> getPreferredLanes() const;
   void setTimes(unsigned task, Candidate &candidate) const;
   double getReady(Interval vctas, unsigned lane) const;
@@ -89,7 +87,7 @@ private:
   const SchedulerInput &input;
   LaneTimes times;
   LaneUnits units;
-  unsigned numL2s;
+  L2Map l2s;
 
   // State of the task that is being placed:
   SmallVector<unsigned> allLanes;
@@ -394,32 +392,12 @@ unsigned TaskPlacer::getLastProducer() const {
 }
 
 /// Returns the lanes, sorted by the time when they have the inputs and are
-/// free. Of lanes with equal times, those come first that share an L2 with the
-/// last producer, since a hand-off through this L2 is not slower than another.
+/// free.
 SmallVector<unsigned> TaskPlacer::getPreferredLanes() const {
   std::vector<double> start = getReadyTimes();
   for (unsigned lane : allLanes)
     start[lane] = std::max(start[lane], times.getEnd(lane));
-  unsigned home = getL2(getLastProducer());
-  auto getDistance = [&](unsigned lane) {
-    unsigned l2 = getL2(lane);
-    return l2 < home ? l2 + numL2s : l2;
-  };
-  SmallVector<unsigned> lanes(allLanes);
-  llvm::stable_sort(lanes, [&](unsigned a, unsigned b) {
-    return std::pair(start[a], getDistance(a)) <
-           std::pair(start[b], getDistance(b));
-  });
-  return lanes;
-}
-
-/// Returns the L2 of a lane's SM. Every rank has a GPU, whose L2s get the CTAs
-/// of its launch in turn.
-unsigned TaskPlacer::getL2(unsigned lane) const {
-  unsigned sms = input.target.getSms(), sm = lane % sms;
-  unsigned ranks = input.placement.smsOfRank.size();
-  unsigned share = sms / ranks, l2s = std::max(1u, numL2s / ranks);
-  return sm / share * l2s + sm % share % l2s;
+  return l2s.sortLanes(allLanes, start, getLastProducer());
 }
 
 /// Returns the lanes of some SMs that a task with this pin may use.

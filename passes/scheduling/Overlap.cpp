@@ -122,7 +122,8 @@ static SmallVector<Interval> getReservedSms(const SchedulerInput &input,
 }
 
 /// Reserves SMs of each rank for large exchanges, unless these are more than
-/// half of the SMs. A plan that names SMs stays as it is.
+/// half of the SMs. SMs that a plan names for an exchange are used as they are,
+/// also beside computations.
 static void reserveSms(const SchedulerInput &input, int64_t sms,
                        Placement &placement) {
   SmallVector<bool> isExchange;
@@ -134,12 +135,12 @@ static void reserveSms(const SchedulerInput &input, int64_t sms,
     Interval reserved =
         ofRanks[getRank(TaskOp(input.dependences.getTask(task)))];
     Interval rest = getLongerRest(smsOfRank, reserved);
-    if (pin.sms != smsOfRank ||
-        rest.second - rest.first < reserved.second - reserved.first)
-      continue;
-    if (isExchange[task])
+    bool isFew = rest.second - rest.first >= reserved.second - reserved.first;
+    if (isExchange[task] && pin.sms != smsOfRank)
+      pin.preferred = pin.sms;
+    else if (isExchange[task] && isFew)
       pin.preferred = reserved;
-    else
+    else if (pin.sms == smsOfRank && isFew)
       pin.sms = rest;
   }
 }

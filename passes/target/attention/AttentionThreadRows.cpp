@@ -69,9 +69,9 @@ AttentionThreadRows::updateSoftmax(MutableArrayRef<Value> maxima,
   auto scale = [&](Value maximum) {
     return arith::MulFOp::create(builder, maximum, log2e).getResult();
   };
-  // GPUs whose queries are columns have no instruction for a maximum that
-  // returns NaN. The sum of exponentials of a row with NaN is NaN anyway.
-  bool isNumber = shape.hasQueryColumns();
+  // The sum of exponentials of a row with NaN is NaN, whether its maximum is
+  // NaN or not.
+  bool isNumber = !getGpuInstructions(builder).hasMaximum();
   auto getLarger = [&](Value a, Value b) -> Value {
     if (isNumber)
       return LLVM::MaxNumOp::create(builder, a, b);

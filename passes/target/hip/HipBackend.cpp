@@ -63,6 +63,8 @@ public:
 
   Value createExp2(OpBuilder &builder, Location loc,
                    Value exponent) const override;
+  /// Only the other maximum, which ignores NaN, is one instruction on all GPUs.
+  bool hasMaximum() const override { return false; }
   Value joinHalves(OpBuilder &builder, Location loc, Value a, Value b,
                    bool areUpper) const override;
   Value createWarpPointer(OpBuilder &builder, Location loc,

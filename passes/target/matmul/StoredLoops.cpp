@@ -39,15 +39,17 @@ int64_t StoredShape::getStageBytes() const {
 }
 
 /// Returns true if threads hold the same elements of K of both operands, whole
-/// chunks can be read, and a thread has one row of each operand.
-static bool isSupported(MmaAttr mma) {
+/// chunks can be read, a thread has one row of each operand, and its rows of
+/// other instructions have the same order of chunks.
+static bool isSupported(MmaAttr mma, const MatmulTile &product) {
   if (!mma.readsRegisters() || !mma.hasOperandsOfSameThreads())
     return false;
   MatrixFragment lhs(mma.getLhs());
   int64_t perThread = lhs.getExtentPerThread(1);
   return lhs.getExtentPerThread(0) == 1 && lhs.getNumBlocks(1) == 1 &&
          kElementsPerLoad % perThread == 0 && perThread % 2 == 0 &&
-         mma.getM() % 8 == 0 && mma.getN() % 8 == 0;
+         mma.getM() % StoredStages::getPeriod(product.rightMajor) == 0 &&
+         mma.getN() % StoredStages::getPeriod(product.leftMajor) == 0;
 }
 
 static bool isInGlobalMemory(Value buffer) {
@@ -55,22 +57,25 @@ static bool isInGlobalMemory(Value buffer) {
 }
 
 /// Returns true if registers hold the accumulators and the loaded chunks.
-static bool fitsRegisters(const StoredShape &shape) {
+static bool fitsRegisters(const StoredShape &shape, const MatmulTile &product) {
   constexpr int64_t kRegisterBytes = 4;
   int64_t accumulators = shape.blocks * shape.units *
                          MatrixFragment(shape.mma.getAcc()).getNumElements();
+  int64_t chunks =
+      StoredStages::countChunks(shape, product.leftMajor, shape.getRows()) +
+      StoredStages::countChunks(shape, product.rightMajor, shape.getColumns());
   return accumulators <= kMaxAccumulators &&
-         shape.getStageBytes() / shape.threads / kRegisterBytes <=
-             kMaxLoadedRegisters;
+         chunks * kLoadBytes / kRegisterBytes <= kMaxLoadedRegisters;
 }
 
 /// Sets the depth of a stage. Returns false if no stages fit into `room` bytes.
-static bool setStages(StoredShape &shape, int64_t depth, int64_t room) {
+static bool setStages(StoredShape &shape, const MatmulTile &product,
+                      int64_t room) {
   for (int64_t stageDepth : kStageDepths) {
     shape.stageDepth = stageDepth;
-    shape.numStages = divideCeil(depth, stageDepth);
+    shape.numStages = divideCeil(product.depth, stageDepth);
     if (shape.numStages >= 2 && shape.getBytes() <= room &&
-        fitsRegisters(shape))
+        fitsRegisters(shape, product))
       return true;
   }
   return false;
@@ -92,7 +97,7 @@ std::optional<StoredShape> StoredShape::choose(const MatmulTile &product,
                       -shape.mma.getM() * shape.mma.getN() * shape.mma.getK());
   };
   for (MmaAttr mma : instructions) {
-    if (!isSupported(mma))
+    if (!isSupported(mma, product))
       continue;
     int64_t warps = threads / mma.getAcc().getNumThreads();
     int64_t allBlocks = divideCeil(product.rows, mma.getN()),
@@ -108,7 +113,7 @@ std::optional<StoredShape> StoredShape::choose(const MatmulTile &product,
       shape.across = across;
       shape.blocks = divideCeil(allBlocks, down);
       shape.units = divideCeil(allUnits, across);
-      if (setStages(shape, product.depth, room) &&
+      if (setStages(shape, product, room) &&
           (!best || getCost(shape) < getCost(*best)))
         best = shape;
     }

@@ -28,6 +28,20 @@ static int64_t getChunksPerRow(const StoredShape &shape) {
   return getRowBytes(shape) / kLoadBytes;
 }
 
+/// Returns the number of rows that all threads load or transpose at once.
+static int64_t getRowsPerLoad(const StoredShape &shape, Major major) {
+  if (major == Major::K)
+    return shape.threads / getChunksPerRow(shape);
+  return shape.threads / (shape.stageDepth / kTransposedElements) *
+         kElementsPerLoad;
+}
+
+int64_t StoredStages::countChunks(const StoredShape &shape, Major major,
+                                  int64_t rows) {
+  return llvm::divideCeil(rows, getRowsPerLoad(shape, major)) *
+         (major == Major::K ? 1 : kTransposedElements);
+}
+
 StoredStages::StoredStages(ImplicitLocOpBuilder &builder,
                            const MatmulTile &product, const StoredShape &shape,
                            Value memory, Value thread)
@@ -119,7 +133,7 @@ Value StoredStages::clamp(Value row, Value buffer, int64_t dim, int64_t rows,
 void StoredStages::addRows(Value buffer, int64_t rows, int64_t firstRow,
                            Value thread) {
   int64_t chunksPerRow = getChunksPerRow(shape);
-  int64_t rowsPerLoad = shape.threads / chunksPerRow;
+  int64_t rowsPerLoad = getRowsPerLoad(shape, Major::K);
   auto metadata = memref::ExtractStridedMetadataOp::create(builder, buffer);
   Value pitch = multiply(metadata.getStrides().front(), kElementBytes);
   Value threadRow =
@@ -145,7 +159,7 @@ void StoredStages::addRows(Value buffer, int64_t rows, int64_t firstRow,
 void StoredStages::addRowsAcross(Value buffer, int64_t rows, int64_t firstRow,
                                  Value thread) {
   int64_t groupsOfK = shape.stageDepth / kTransposedElements;
-  int64_t rowsPerLoad = shape.threads / groupsOfK * kElementsPerLoad;
+  int64_t rowsPerLoad = getRowsPerLoad(shape, Major::MN);
   Value pitch = operands.back().bytesOfK;
   Value group = arith::RemUIOp::create(builder, thread, constant(groupsOfK));
   Value k = multiply(group, kTransposedElements);

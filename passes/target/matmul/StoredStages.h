@@ -46,10 +46,18 @@ public:
   /// Stores chunks to stage 0 or 1.
   void store(ValueRange chunks, int64_t stage);
 
+  /// Returns the number of rows whose order of chunks and swaps repeat: 8, or
+  /// 16 for an operand whose rows lie across K.
+  static int64_t getPeriod(Major major) { return major == Major::K ? 8 : 16; }
+  /// Returns the number of chunks of an operand that a thread loads for each
+  /// stage. Threads that are left over load chunks of other threads, too.
+  static int64_t countChunks(const StoredShape &shape, Major major,
+                             int64_t rows);
+
   /// Reads a chunk of a row. `row` is the index of a thread's first row and
-  /// `distance` a multiple of eight rows to add to it. `chunk` is the index of
-  /// a chunk in the row. `operand` is 0 for the left and 1 for the right
-  /// operand.
+  /// `distance` a multiple of the operand's period to add to it. `chunk` is the
+  /// index of a chunk in the row. `operand` is 0 for the left and 1 for the
+  /// right operand.
   Value read(int64_t stage, unsigned operand, Value row, int64_t distance,
              Value chunk);
   /// Returns the index of the first row of the right operand.

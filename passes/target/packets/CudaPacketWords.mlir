@@ -1,6 +1,6 @@
-// Stores and loads of task packets, and primitives of warps that poll. The scope is that of all ranks of the program: the sender and the
-// receiver may be on different GPUs, and PTX orders two relaxed accesses only if the scope of each
-// includes the other thread.
+// Stores and loads of task packets, and primitives of warps that poll. The scope is that of all
+// ranks of the program: the sender and the receiver may be on different GPUs, and PTX orders two
+// relaxed accesses only if the scope of each includes the other thread.
 
 func.func private @ark_send_packet(%word: !llvm.ptr, %packet: i32) {
   llvm.inline_asm has_side_effects "st.relaxed.<ranks>.global.u32 [$0], $1;", "l,r,~{memory}" %word, %packet
@@ -61,11 +61,7 @@ func.func private @ark_any_of_warp(%predicate: i1) -> i1 {
   return %any : i1
 }
 
-func.func private @ark_leads_warp() -> i1 {
+func.func private @ark_warp_size() -> index {
   %size = arith.constant kCudaWarpSize : index
-  %zero = arith.constant 0 : index
-  %thread = gpu.thread_id x
-  %rank = arith.remui %thread, %size : index
-  %leads = arith.cmpi eq, %rank, %zero : index
-  return %leads : i1
+  return %size : index
 }

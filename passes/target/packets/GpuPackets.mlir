@@ -13,9 +13,19 @@ func.func private @ark_report_hang(%context: !llvm.ptr, %lane: i64, %left: i64,
                                    %semaphore: i64, %seen: i64, %expected: i64) -> i32
 
 // Primitives of the backend. All threads of a warp call @ark_any_of_warp, which returns true if the
-// predicate holds in any of them. @ark_leads_warp returns true in the first thread of each warp.
+// predicate holds in any of them.
 func.func private @ark_any_of_warp(%predicate: i1) -> i1
-func.func private @ark_leads_warp() -> i1
+func.func private @ark_warp_size() -> index
+
+// Returns true in the first thread of each warp.
+func.func private @ark_leads_warp() -> i1 {
+  %size = func.call @ark_warp_size() : () -> index
+  %zero = arith.constant 0 : index
+  %thread = gpu.thread_id x
+  %rank = arith.remui %thread, %size : index
+  %leads = arith.cmpi eq, %rank, %zero : index
+  return %leads : i1
+}
 
 func.func private @ark_packet_field(%field: i32) -> !llvm.ptr<3> {
   %state = func.call @ark_packet_state() : () -> !llvm.ptr<3>

@@ -67,11 +67,7 @@ func.func private @ark_any_of_warp(%predicate: i1) -> i1 {
   return %any : i1
 }
 
-func.func private @ark_leads_warp() -> i1 {
+func.func private @ark_warp_size() -> index {
   %size = arith.constant kHipWarpSize : index
-  %zero = arith.constant 0 : index
-  %thread = gpu.thread_id x
-  %rank = arith.remui %thread, %size : index
-  %leads = arith.cmpi eq, %rank, %zero : index
-  return %leads : i1
+  return %size : index
 }

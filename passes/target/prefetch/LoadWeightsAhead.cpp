@@ -129,8 +129,8 @@ Value WeightLoop::cloneAt(OpBuilder &builder, Value value, IRMapping &mapping) {
   return mapping.lookupOrDefault(value);
 }
 
-/// Loads the weights at the step that `mapping` states. Each weight is read
-/// once, so caches need not keep it.
+/// Loads the weights at the step that `mapping` states. Other rows have other
+/// weights, so caches need not keep them.
 SmallVector<Value> WeightLoop::loadAt(ImplicitLocOpBuilder &builder,
                                       IRMapping &mapping) {
   SmallVector<Value> loaded;
@@ -266,21 +266,50 @@ struct LoadWeightsAheadPass
 private:
   void run(KernelOp kernel, func::FuncOp body);
   SmallVector<vector::LoadOp> findLoads(KernelOp kernel, func::FuncOp body,
-                                        scf::ForOp depth);
+                                        scf::ForOp rows, scf::ForOp depth);
 };
 } // namespace
 
+/// Returns true if ops compute `value` from `variable`.
+static bool dependsOn(Value value, Value variable) {
+  if (value == variable)
+    return true;
+  BackwardSliceOptions options;
+  options.inclusive = true;
+  options.omitBlockArguments = true;
+  SetVector<Operation *> slice;
+  if (!isa<BlockArgument>(value))
+    (void)getBackwardSlice(value, &slice, options);
+  return llvm::any_of(slice, [&](Operation *op) {
+    return llvm::is_contained(op->getOperands(), variable);
+  });
+}
+
+/// Returns true if the address of a load depends on the row: directly, or by
+/// the bounds of the loop along the row.
+static bool dependsOnRow(vector::LoadOp load, scf::ForOp rows,
+                         scf::ForOp depth) {
+  Value row = rows.getInductionVar(), step = depth.getInductionVar();
+  return llvm::any_of(load->getOperands(), [&](Value operand) {
+    return dependsOn(operand, row) ||
+           (dependsOn(operand, step) && dependsOn(depth.getLowerBound(), row));
+  });
+}
+
 /// Returns the loads of weights in a loop along a row, if their values fit into
-/// the registers of a thread.
+/// the registers of a thread. Weights that all rows share remain: caches should
+/// keep them.
 SmallVector<vector::LoadOp> LoadWeightsAheadPass::findLoads(KernelOp kernel,
                                                             func::FuncOp body,
+                                                            scf::ForOp rows,
                                                             scf::ForOp depth) {
   SmallVector<vector::LoadOp> loads;
   int64_t bits = 0;
   for (auto load : depth.getBody()->getOps<vector::LoadOp>()) {
     auto argument = dyn_cast<BlockArgument>(getRoot(load.getBase()));
     if (!argument || argument.getOwner() != &body.getBody().front() ||
-        !isParameter(kernel, body, argument))
+        !isParameter(kernel, body, argument) ||
+        !dependsOnRow(load, rows, depth))
       continue;
     loads.push_back(load);
     bits += load.getVectorType().getNumElements() *
@@ -296,7 +325,7 @@ SmallVector<vector::LoadOp> LoadWeightsAheadPass::findLoads(KernelOp kernel,
 void LoadWeightsAheadPass::run(KernelOp kernel, func::FuncOp body) {
   for (auto rows : body.getBody().front().getOps<scf::ForOp>())
     for (auto depth : rows.getBody()->getOps<scf::ForOp>()) {
-      SmallVector<vector::LoadOp> loads = findLoads(kernel, body, depth);
+      SmallVector<vector::LoadOp> loads = findLoads(kernel, body, rows, depth);
       if (loads.empty())
         continue;
       WeightLoop loop(rows, depth, loads);

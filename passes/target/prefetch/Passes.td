@@ -14,7 +14,8 @@ def LoadWeightsAheadPass : Pass<"ark-load-weights-ahead", "::mlir::ModuleOp"> {
     begins: before the body polls for the packets of its activations. Parameters and constants do not
     change during a launch, so no load is too early.
 
-    The loads are non-temporal, since each weight is read once.
+    The loads are non-temporal, since other rows have other weights. Loads whose addresses do not depend
+    on the row remain, so that caches keep their weights for other rows.
 
     ```mlir
     scf.for %row = %thread to %rows step %c256 {

@@ -78,3 +78,31 @@ ark.program @many(
   %0 = ark.segment_sum %x, %i axis = 0 segments = 100 : (tensor<65537x4xf32>, tensor<65537xi64>) -> tensor<100x4xf32>
   ark.return %0 : tensor<100x4xf32>
 }
+
+// -----
+
+// The least number of slices that are listed.
+// CHECK-LABEL: ark.program @fewestListed
+// CHECK-COUNT-4: ark.custom
+// CHECK-NOT: ark.custom
+ark.program @fewestListed(
+    %x: tensor<33x64xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %i: tensor<33xi32> {ark.kind = #ark.kind<input>, ark.name = "i"})
+    -> (tensor<100x64xf32> {ark.name = "y"}) {
+  %0 = ark.segment_sum %x, %i axis = 0 segments = 100 : (tensor<33x64xf32>, tensor<33xi32>) -> tensor<100x64xf32>
+  ark.return %0 : tensor<100x64xf32>
+}
+
+// -----
+
+// The largest number of slices that are listed.
+// CHECK-LABEL: ark.program @mostListed
+// CHECK-COUNT-4: ark.custom
+// CHECK-NOT: ark.custom
+ark.program @mostListed(
+    %x: tensor<65536x4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %i: tensor<65536xi64> {ark.kind = #ark.kind<input>, ark.name = "i"})
+    -> (tensor<100x4xf32> {ark.name = "y"}) {
+  %0 = ark.segment_sum %x, %i axis = 0 segments = 100 : (tensor<65536x4xf32>, tensor<65536xi64>) -> tensor<100x4xf32>
+  ark.return %0 : tensor<100x4xf32>
+}

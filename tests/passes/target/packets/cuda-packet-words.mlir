@@ -19,5 +19,5 @@
 // CHECK: "ld.relaxed.[[$SCOPE]].global.v4.u32 {$0, $1, $2, $3}, [$4];"
 // CHECK-LABEL: func.func private @ark_any_of_warp(
 // CHECK: nvvm.vote.sync any
-// CHECK-LABEL: func.func private @ark_leads_warp(
+// CHECK-LABEL: func.func private @ark_warp_size(
 // CHECK: arith.constant 32 : index

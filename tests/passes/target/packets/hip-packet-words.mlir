@@ -28,5 +28,5 @@
 
 // CHECK-LABEL: func.func private @ark_any_of_warp(
 // CHECK: rocdl.ballot %{{.+}} : i64
-// CHECK-LABEL: func.func private @ark_leads_warp(
+// CHECK-LABEL: func.func private @ark_warp_size(
 // CHECK: arith.constant 64 : index

@@ -96,7 +96,7 @@ func.func @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>
 
 // -----
 
-// A row may have no step, and an address depends on a sum.
+// A row may have no step.
 // CHECK-LABEL: func.func @body(
 // CHECK-NOT: scf.if
 // CHECK-NOT: nontemporal
@@ -118,12 +118,159 @@ func.func @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>
       %t = arith.addf %s, %b : vector<8xbf16>
       scf.yield %t : vector<8xbf16>
     }
+    vector.print %sum : vector<8xbf16>
+  }
+  return
+}
+
+// -----
+
+// An address depends on a value that the loop carries.
+// CHECK-LABEL: func.func @body(
+// CHECK-NOT: scf.if
+// CHECK-NOT: nontemporal
+// CHECK: return
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}], buffers = [{kind = "parameter"}], tasks = [{}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+func.func @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %w: memref<64x4096xbf16> {llvm.align = 16 : i64}) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c512 = arith.constant 512 : index
+  %c4096 = arith.constant 4096 : index
+  %zero = arith.constant dense<0.0> : vector<8xbf16>
+  scf.for %row = %c0 to %end step %c1 {
     %last = scf.for %k = %c0 to %c4096 step %c512 iter_args(%at = %c0) -> (index) {
       %b = vector.load %w[%row, %at] {alignment = 16 : i64} : memref<64x4096xbf16>, vector<8xbf16>
       vector.print %b : vector<8xbf16>
       %next = arith.addi %at, %k : index
       scf.yield %next : index
     }
+  }
+  return
+}
+
+// -----
+
+// All rows share the weights, so caches should keep them.
+// CHECK-LABEL: func.func @body(
+// CHECK-NOT: scf.if
+// CHECK-NOT: nontemporal
+// CHECK: return
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}], buffers = [{kind = "parameter"}], tasks = [{}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+func.func @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %w: memref<64x4096xbf16> {llvm.align = 16 : i64}) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c512 = arith.constant 512 : index
+  %c4096 = arith.constant 4096 : index
+  %zero = arith.constant dense<0.0> : vector<8xbf16>
+  scf.for %row = %c0 to %end step %c1 {
+    %sum = scf.for %k = %c0 to %c4096 step %c512 iter_args(%s = %zero) -> (vector<8xbf16>) {
+      %b = vector.load %w[%c0, %k] {alignment = 16 : i64} : memref<64x4096xbf16>, vector<8xbf16>
+      %t = arith.addf %s, %b : vector<8xbf16>
+      scf.yield %t : vector<8xbf16>
+    }
+    vector.print %sum : vector<8xbf16>
+  }
+  return
+}
+
+// -----
+
+// The number of rows is read from memory, where another task may have written it.
+// CHECK-LABEL: func.func @body(
+// CHECK-NOT: scf.if
+// CHECK-NOT: nontemporal
+// CHECK: return
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}], buffers = [{kind = "parameter"}], tasks = [{}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+func.func @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %w: memref<64x4096xbf16> {llvm.align = 16 : i64}) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c512 = arith.constant 512 : index
+  %c4096 = arith.constant 4096 : index
+  %zero = arith.constant dense<0.0> : vector<8xbf16>
+  %rows_i64 = memref.load %status[%c0] : memref<4xi64>
+  %rows = arith.index_cast %rows_i64 : i64 to index
+  scf.for %row = %c0 to %rows step %c1 {
+    %sum = scf.for %k = %c0 to %c4096 step %c512 iter_args(%s = %zero) -> (vector<8xbf16>) {
+      %b = vector.load %w[%row, %k] {alignment = 16 : i64} : memref<64x4096xbf16>, vector<8xbf16>
+      %t = arith.addf %s, %b : vector<8xbf16>
+      scf.yield %t : vector<8xbf16>
+    }
+    vector.print %sum : vector<8xbf16>
+  }
+  return
+}
+
+// -----
+
+// The same loop with a known number of rows: its weights are loaded ahead.
+// CHECK-LABEL: func.func @body(
+// CHECK: scf.if
+// CHECK: vector.load {{.*}}nontemporal = true
+// CHECK: scf.for
+// CHECK: vector.load {{.*}}nontemporal = true
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}], buffers = [{kind = "parameter"}], tasks = [{}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+func.func @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %w: memref<64x4096xbf16> {llvm.align = 16 : i64}) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c512 = arith.constant 512 : index
+  %c4096 = arith.constant 4096 : index
+  %zero = arith.constant dense<0.0> : vector<8xbf16>
+  scf.for %row = %c0 to %end step %c1 {
+    %sum = scf.for %k = %c0 to %c4096 step %c512 iter_args(%s = %zero) -> (vector<8xbf16>) {
+      %b = vector.load %w[%row, %k] {alignment = 16 : i64} : memref<64x4096xbf16>, vector<8xbf16>
+      %t = arith.addf %s, %b : vector<8xbf16>
+      scf.yield %t : vector<8xbf16>
+    }
+    vector.print %sum : vector<8xbf16>
+  }
+  return
+}
+
+// -----
+
+// The first element of a row depends on the row, and a vector is indexed by elements.
+// CHECK-LABEL: func.func @body(
+// CHECK: scf.if
+// CHECK: vector.load {{.*}}nontemporal = true
+// CHECK: scf.for
+// CHECK: vector.load {{.*}}nontemporal = true
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}], buffers = [{kind = "parameter"}], tasks = [{}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+func.func @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %w: memref<64x4096xbf16> {llvm.align = 16 : i64}) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c512 = arith.constant 512 : index
+  %c4096 = arith.constant 4096 : index
+  %zero = arith.constant dense<0.0> : vector<8xbf16>
+  %flat = memref.collapse_shape %w [[0, 1]] : memref<64x4096xbf16> into memref<262144xbf16>
+  scf.for %row = %c0 to %end step %c1 {
+    %first = arith.muli %row, %c4096 : index
+    %last = arith.addi %first, %c4096 : index
+    %sum = scf.for %k = %first to %last step %c512 iter_args(%s = %zero) -> (vector<8xbf16>) {
+      %b = vector.load %flat[%k] {alignment = 16 : i64} : memref<262144xbf16>, vector<8xbf16>
+      %t = arith.addf %s, %b : vector<8xbf16>
+      scf.yield %t : vector<8xbf16>
+    }
+    vector.print %sum : vector<8xbf16>
   }
   return
 }

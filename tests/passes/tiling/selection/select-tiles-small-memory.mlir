@@ -1,7 +1,7 @@
 // RUN: ark-opt %s --ark-assign-target=target=hip:gfx942 --ark-select-tiles | FileCheck %s
 
-// Attention of f32 stores its scores. The scores of a tile take at most half of a memory of 64 KB: 16 rows of 512 f32. The other half is for tables and
-// other temporaries.
+// Attention of f32 stores its scores. The scores of a tile take at most half of a memory of 64 KB: 16 rows of 512 f32.
+// The other half is for tables and other temporaries.
 // CHECK-LABEL: ark.program @attention
 // CHECK: tile = array<i64: 1, 1, 16, 64>
 ark.program @attention(
