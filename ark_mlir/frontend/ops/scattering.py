@@ -111,10 +111,10 @@ def _checked(
     return target, written, positions, number
 
 
-def in_range(positions: Tensor, extent: int, name: str) -> Tensor:
+def in_range(positions: Tensor, extent: int, name: str | None = None) -> Tensor:
     """Returns the positions themselves; a run raises DataRangeError if one is out of range.
 
-    The error has the name `name`.
+    `name` is that of the task in the error.
     """
     # Element i of the table is i, so that the gather returns its indices; it also checks them.
     return gather(arange(extent, dtype=positions.dtype), positions, 0, name)
