@@ -41,8 +41,8 @@ def sort(
 
     A row of up to 512 elements, or of int64, is sorted by comparisons of all pairs. A longer row of
     n elements passes through a bitonic network (Batcher, 1968), whose ``log2(n)**2 / 2`` stages
-    have ``n / 2`` comparisons each. Raises InvalidUsageError if `x` lacks `axis`, its dtype is bool,
-    or `descending` is not a bool. The results of a tensor without elements have none.
+    have ``n / 2`` comparisons each. The results of a tensor without elements have none. Raises
+    InvalidUsageError if `x` lacks `axis`, its dtype is bool, or `descending` is not a bool.
 
     Example:
         >>> values, indices = ark.sort(x, descending=True)  # x: (4, 64)

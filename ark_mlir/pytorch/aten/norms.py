@@ -179,9 +179,9 @@ def _training_batch_norm(
     count = math.prod(value.shape[axis] for axis in axes)
     unbiased = own * (count / (count - 1)) if count > 1 else own
 
-    def moved(place: Out, running: ark.Tensor, found: ark.Tensor) -> ark.Tensor:
+    def moved(result: Out, running: ark.Tensor, found: ark.Tensor) -> ark.Tensor:
         new = wide(running) * (1 - momentum) + shaped(found, running.shape) * momentum
-        return tensor(new, place.dtype)  # torch says fp32 for running statistics of 16 bits, too
+        return tensor(new, result.dtype)  # torch says fp32 for running statistics of 16 bits, too
 
     return (
         tensor(result, out[0].dtype),

@@ -169,15 +169,15 @@ def _sums(
     include_self: bool,
 ) -> ark.Tensor:
     """Returns the sums or means of the elements of `source` that are written to each position."""
-    place = Out(target.shape, out.dtype)
+    summed = Out(target.shape, out.dtype)
     if not mean and include_self:
-        return _scatter_add(place, target, dim, positions, source)
+        return _scatter_add(summed, target, dim, positions, source)
     if mean and not target.dtype.is_float:
         raise unsupported(f"a scatter with reduce='mean' of {target.dtype}")
     zeros = ark.zeros(target.shape, target.dtype)
     ones = ark.ones(source.shape, source.dtype)
-    sums = _scatter_add(place, zeros, dim, positions, source)
-    counts = _scatter_add(place, zeros, dim, positions, ones)
+    sums = _scatter_add(summed, zeros, dim, positions, source)
+    counts = _scatter_add(summed, zeros, dim, positions, ones)
     if include_self:
         return (target + sums) / (counts + 1)
     return ark.where(counts > 0, sums / ark.maximum(counts, 1) if mean else sums, target)

@@ -77,16 +77,16 @@ def _of_tensor(value: Any) -> NDArray[Any] | None:
 
 
 class _Memory:
-    """The memory of a plain tensor of torch; an array of it holds this object, and so the tensor."""
+    """The memory of a plain tensor of torch. An array of it keeps the tensor alive."""
 
     def __init__(self, tensor: Any, dtype: np.dtype[Any]) -> None:
         strides = None
         if not tensor.is_contiguous():
             strides = tuple(stride * dtype.itemsize for stride in tensor.stride())
         self._tensor = tensor
-        self.__array_interface__ = {
+        self.__array_interface__: dict[str, object] = {
             "version": 3,
-            "typestr": dtype.str,
+            "typestr": cast("str", dtype.str),  # pyright: ignore[reportUnknownMemberType]
             "data": (tensor.data_ptr(), False),
             "shape": tuple(tensor.shape),
             "strides": strides,

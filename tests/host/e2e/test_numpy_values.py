@@ -84,9 +84,7 @@ def test_upsample(mode: str, size: tuple[int, int], pick_target: Pick) -> None:
     torch = pytest.importorskip("torch", reason="torch is not installed")
     images = RANDOM.standard_normal((2, 3, 4, 5)).astype(np.float32)
     kind, _, aligned = mode.partition(", ")
-    got = run(
-        lambda x: ark.upsample(x, size, kind, bool(aligned)), [images], pick_target("cpu:2")
-    )
+    got = run(lambda x: ark.upsample(x, size, kind, bool(aligned)), [images], pick_target("cpu:2"))
     options = {} if kind == "nearest" else {"align_corners": bool(aligned)}
     wanted = torch.nn.functional.interpolate(
         torch.from_numpy(images), size, mode="bilinear" if options else "nearest", **options

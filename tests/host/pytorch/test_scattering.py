@@ -143,8 +143,9 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         for mode in ("sum", "mean")
     },
     "embedding_bag that ends before the indices": (
-        lambda w, i, o: torch.nn.functional.embedding_bag(i, w, o, mode="sum",
-                                                          include_last_offset=True),
+        lambda w, i, o: torch.nn.functional.embedding_bag(
+            i, w, o, mode="sum", include_last_offset=True
+        ),
         (X, torch.tensor([0, 2, 1, 1, 2]), torch.tensor([0, 2, 3])),
     ),
     "median with NaN": (
