@@ -30,7 +30,8 @@ def bundle_parser(description: str | None, *, predicts: bool = False) -> argpars
             action="store_true",
             help="compile schedules and simulate them, without GPUs",
         )
-    parser.add_argument("--target", default="cuda:sm_90a", help="target of --compile")
+    compiling = "--compile and --predict" if predicts else "--compile"
+    parser.add_argument("--target", default="cuda:sm_90a", help=f"target of {compiling}")
     parser.add_argument("--output", type=Path, help="write the table to a Markdown file")
     return parser
 

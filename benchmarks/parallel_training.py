@@ -13,9 +13,11 @@ tensor    each rank has some heads and inner columns of each layer, and the rank
 pipeline  each rank has some of the layers, and a microbatch is one sequence
 
 *Predicted* is the time of the simulator on `--topology`, *exposed* its part that ranks would save
-if messages took no time. *Memory* is that of a rank: arena and arrays. *Step* is the measured time;
-it is "not measured" with fewer GPUs than ranks. `--layers` reduces the depth of all models. The
-exit status is 1 if losses of the kinds of one model differ.
+if messages took no time. *Memory* is that of the largest rank: its arrays, and its
+part of the arena and the task packets. *Step* is the measured time;
+it is "not measured" with fewer GPUs than ranks. `--layers` reduces the depth of all models. A
+kind that cannot divide the model into equal parts for the ranks has no row. The exit status is 1 if
+losses of the kinds of one model differ, or there is no row.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ from table import table
 from training_models import Sizes
 
 import ark_mlir as ark
-from ark_mlir.bundle import Bundle, read_bundle
+from ark_mlir.bundle import Bundle, Manifest, read_bundle
 
 KINDS = ("data", "tensor", "pipeline")
 MODELS = {
@@ -54,8 +56,7 @@ ROUNDING = {"fp32": 1e-4, "bf16": 2e-2}
 def main() -> int:
     options = parse()
     if options.compile is not None:
-        compile_programs(options)
-        return 0
+        return compile_programs(options)
     return report(options)
 
 
@@ -108,14 +109,17 @@ def bundle_path(folder: Path, model: str, kind: str, ranks: int) -> Path:
     return folder / f"parallel-{ranks}-{model}-{kind}.arkbin"
 
 
-def compile_programs(options: argparse.Namespace) -> None:
-    """Compiles the bundles of all rows."""
+def compile_programs(options: argparse.Namespace) -> int:
+    """Compiles the bundles of all rows; returns 1 if there are none."""
     options.compile.mkdir(parents=True, exist_ok=True)
+    status = 1
     for model, kind, sizes in chosen_rows(options):
         path = bundle_path(options.compile, model, kind, options.ranks)
         made = programs(kind, sizes, options.ranks)
         ark.compile(made, target=options.target, cache=False).save(path)
         print(path.name, flush=True)
+        status = 0
+    return status
 
 
 def schedule(kind: str, sizes: Sizes, options: argparse.Namespace) -> Bundle:
@@ -178,14 +182,15 @@ def can_run(bundle: Bundle) -> bool:
 # -- table -----------------------------------------------------------------------------------------
 
 
-def memory_of(bundle: Bundle) -> float:
-    """Returns the largest number of bytes of one rank: its arrays, and its part of the arena."""
-    ranks = bundle.manifest.ranks
+def memory_of(manifest: Manifest) -> int:
+    """Returns the largest number of bytes of one rank: its arrays, and its part of the arena and
+    of the task packets, which all ranks have in equal parts."""
+    ranks = manifest.ranks
     owned = [0] * ranks
-    for buffer in bundle.manifest.buffers:
+    for buffer in manifest.buffers:
         rank, _, _ = buffer.name.rpartition("/")
         owned[int(rank.removeprefix("rank")) if rank else 0] += buffer.bytes
-    return max(owned) + bundle.manifest.arena
+    return max(owned) + (manifest.arena + manifest.packets) // ranks
 
 
 def predicted_cells(bundle: Bundle, sizes: Sizes, topology: str) -> tuple[float, list[str]]:
@@ -195,7 +200,7 @@ def predicted_cells(bundle: Bundle, sizes: Sizes, topology: str) -> tuple[float,
     found = simulate(bundle, topology)
     rate = sizes.flops / bundle.manifest.ranks / found.total_ns / 1e3
     return found.total_ns / 1e9, [
-        str(sizes.layers), f"{memory_of(bundle) / 1e9:.2f}", f"{found.total_ns / 1e6:.3f}",
+        str(sizes.layers), f"{memory_of(bundle.manifest) / 1e9:.2f}", f"{found.total_ns / 1e6:.3f}",
         f"{found.exposed_ns / 1e6:.3f}", "" if found.bubble is None else f"{found.bubble:.3f}",
         f"{rate:.1f}",
     ]  # fmt: skip
@@ -211,7 +216,8 @@ def agree(losses: dict[str, list[float]], model: str, found: list[float], dtype:
 
 
 def report(options: argparse.Namespace) -> int:
-    """Prints the table of all rows; returns 1 if losses of one model differ."""
+    """Prints the table of all rows; returns 1 if losses of one model differ, or there is no
+    row."""
     rows: list[Sequence[str]] = []
     losses: dict[str, list[float]] = {}
     status = 0
@@ -230,6 +236,9 @@ def report(options: argparse.Namespace) -> int:
             status |= not agree(losses, model, found, sizes.dtype)
         rows.append([model, kind, str(options.ranks), *cells, step, ratio])
         print("  ".join(rows[-1]), flush=True)
+    if not rows:
+        print("parallel_training: no row; choose other --ranks or --kinds", file=sys.stderr)
+        return 1
     text = table(HEAD, rows)
     print(text, flush=True)
     if options.output is not None:

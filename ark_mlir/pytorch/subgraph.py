@@ -70,9 +70,10 @@ class CompiledSubgraph(torch.nn.Module):
 
     Parameters are bound in place at the first call, and again if a call passes other tensors or if
     ``tensor.data`` was replaced. A run sees later writes of an optimizer to a parameter. A
-    parameter that was copied, because of its layout, is bound again after a write. Results have the
-    strides of PyTorch's results, on which later ops may rely. On a GPU, inputs and results stay
-    there, and a run is ordered with PyTorch's current stream.
+    parameter that was copied, because of its layout, is bound again after a write that PyTorch
+    counts; it does not count writes through ``tensor.data``, which a run therefore does not see.
+    Results have the strides of PyTorch's results, on which later ops may rely. On a GPU, inputs and
+    results stay there, and a run is ordered with PyTorch's current stream.
     """
 
     def __init__(
@@ -127,9 +128,9 @@ class CompiledSubgraph(torch.nn.Module):
     def _bind(self, arguments: Sequence[torch.Tensor]) -> None:
         """Binds the parameters whose memory is not that of the last call, and copies that are old.
 
-        A call with a hundred parameters compares as many addresses. `map` does so without a step of
-        the interpreter for each of them. The strides of a contiguous tensor follow from its shape,
-        so that those of other tensors alone are compared: each makes a tuple.
+        A call compares the addresses of all parameters, often hundreds. `map` reads them faster
+        than a loop. Only tensors that are not contiguous have their strides compared: the strides
+        of the others follow from the shape, and reading them allocates a tuple.
         """
         parameters = self._take_parameters(arguments)
         addresses = list(map(torch.Tensor.data_ptr, parameters))
@@ -197,7 +198,11 @@ def _strides(value: torch.Tensor) -> tuple[int, ...] | None:
 def _like(value: Any, strides: tuple[int, ...] | None, device: torch.device) -> torch.Tensor:
     tensor = value
     if not isinstance(value, torch.Tensor):  # an executable without inputs returns numpy arrays
-        tensor = torch.from_dlpack(Exporter(value)).to(device)
+        tensor = torch.from_dlpack(Exporter(value))
+    # A run returns results where its inputs are. All inputs of a part on a GPU may be tensors of
+    # rank zero on the host.
+    if tensor.device.type != device.type:
+        tensor = tensor.to(device)
     if strides is None:
         return tensor
     # Along an expanded dimension, all indices have the same element.

@@ -226,9 +226,10 @@ class Executable(Runs):
         """Binds the parameters, and initial values of states.
 
         An array on the host is used in place if it is C-contiguous and aligned as the kernel
-        requires; such an array must not change while the program runs. Every other array on the
-        host is copied once. `report` has the bytes of arrays used in place and of copies. Later
-        calls may replace parameters.
+        requires; such an array must not change while the program runs, and its memory must not be
+        released while it is bound, as ``resize_`` of torch does. Every other array on the host is
+        copied once. `report` has the bytes of arrays used in place and of copies. Later calls may
+        replace parameters.
 
         For a program on a GPU, arrays on that GPU (torch, cupy, any object with ``__dlpack__`` or
         ``__cuda_array_interface__``) are used in place; an array with an unsuitable layout is an

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...dtypes import fp32
 from ..operands import as_tensor
 from ..shapes import as_int, invalid
 from ..tensor import Tensor
@@ -28,12 +29,12 @@ def group_norm(
     Args:
         x: ``[N, C, ...]`` of fp32, fp16 or bf16; the result has its shape and dtype.
         groups: the number of groups, which divides C. One group per channel makes an instance norm.
-        weight, bias: ``[C]`` of the dtype of `x`, or None.
+        weight, bias: ``[C]`` of fp32 or of the dtype of `x`, or None.
         eps: a number that is not negative.
 
     The op is group normalization (Wu and He, 2018). The result is rounded once, from fp32. Raises
-    InvalidUsageError if shapes or dtypes do not fit, `groups` does not divide the channels, or
-    `eps` is negative or not finite.
+    InvalidUsageError if shapes or dtypes do not fit, `x` has no elements, `groups` does not divide
+    the channels, or `eps` is negative or not finite.
 
     Example:
         >>> image = ark.input("image", (2, 32, 16, 16))
@@ -74,12 +75,13 @@ def batch_norm(
 
     Args:
         x: ``[N, C, ...]`` of fp32, fp16 or bf16; the result has its shape and dtype.
-        mean, variance: ``[C]`` of the dtype of `x`.
-        weight, bias: ``[C]`` of the dtype of `x`, or None.
+        mean, variance: ``[C]`` of fp32 or of the dtype of `x`.
+        weight, bias: ``[C]`` of fp32 or of the dtype of `x`, or None.
         eps: a number that is not negative.
 
     The op is batch normalization (Ioffe and Szegedy, 2015). The result is rounded once, from fp32.
-    Raises InvalidUsageError if shapes or dtypes do not fit, or `eps` is negative or not finite.
+    Raises InvalidUsageError if shapes or dtypes do not fit, `x` has no elements, or `eps` is
+    negative or not finite.
 
     Example:
         >>> image = ark.input("image", (2, 32, 16, 16))
@@ -122,10 +124,11 @@ def _per_channel(value: Tensor | None, x: Tensor, label: str, op: str) -> Tensor
     if value is None:
         return None
     vector = as_tensor(value, op, label)
-    if vector.shape != x.shape[1:2] or vector.dtype is not x.dtype:
+    dtypes = (fp32,) if x.dtype is fp32 else (fp32, x.dtype)
+    if vector.shape != x.shape[1:2] or vector.dtype not in dtypes:
         raise invalid(
-            f"{label} must have shape [{x.shape[1]}] and dtype {x.dtype}, not "
-            f"{list(vector.shape)} and {vector.dtype}",
+            f"{label} must have shape [{x.shape[1]}] and dtype {' or '.join(map(str, dtypes))}, "
+            f"not {list(vector.shape)} and {vector.dtype}; ark.cast converts it",
             f"ark.{op}",
         )
     return reshape(wide(vector), (x.shape[1], *(1,) * (x.ndim - 2)))

@@ -39,7 +39,8 @@ def cumsum(x: Tensor, axis: int = -1, name: str | None = None) -> Tensor:
     The result has the shape and dtype of `x`; for bools it is int64, the number of elements that
     are true. Floats accumulate in fp32; integers wrap. Sums of blocks of a row are added, so that
     the error of a sum grows with the logarithm of its position. Raises InvalidUsageError if `x`
-    lacks `axis` or has elements of an 8-bit float type.
+    lacks `axis` or has elements of an 8-bit float type. The result of a tensor without elements has
+    none.
 
     Example:
         >>> ark.cumsum(x, axis=0).shape  # x: (4, 64)

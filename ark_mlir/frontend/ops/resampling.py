@@ -47,7 +47,8 @@ def upsample(
     The result is ``[N, C, *size]`` of the dtype of `x`, and equals that of
     ``torch.nn.functional.interpolate``. Linear results are computed in fp32 and rounded once. An
     extent may also become smaller; no filter is applied. Raises InvalidUsageError if the rank,
-    dtype, `size` or `mode` is wrong.
+    dtype, `size` or `mode` is wrong, `x` has no elements, or `align_corners` is True for
+    ``"nearest"``.
 
     Example:
         >>> image = ark.input("image", (1, 3, 16, 16))
@@ -61,14 +62,14 @@ def upsample(
         raise invalid(f"x must have a rank from 3 to 5, not shape {list(source.shape)}", op)
     sizes = as_ints(size, "size", op)
     sizes = sizes * rank if len(sizes) == 1 else sizes
-    if len(sizes) != rank or min(*sizes, *source.shape[2:]) < 1:
-        raise invalid(
-            f"size must be one or {rank} positive integers, and x of shape {list(source.shape)} "
-            f"must have elements, not {size!r}",
-            op,
-        )
+    if len(sizes) != rank or min(sizes) < 1:
+        raise invalid(f"size must be one or {rank} positive integers, not {size!r}", op)
+    if source.size == 0:
+        raise invalid(f"x of shape {list(source.shape)} has no elements", op)
     if mode not in _MODES:
         raise invalid(f"mode must be 'nearest' or 'linear', not {mode!r}", op)
+    if mode == "nearest" and align_corners:
+        raise invalid("align_corners=True has no meaning for 'nearest'; use mode='linear'", op)
     if mode == "nearest":
         for axis, count in enumerate(sizes, 2):
             source = nearest(source, axis, count)
@@ -109,10 +110,13 @@ def nearest(
     numbers = np.arange(count, dtype=np.float32) + np.float32(0.5 if exact else 0)
     positions = np.floor(numbers * _ratio(extent, count, scale)).astype(np.int32)
     positions = positions.clip(0, extent - 1)
-    times = count // extent
-    if (positions == np.arange(count) // max(1, times)).all():
-        return x if times == 1 else _repeated(x, axis, times)
-    return _gathered(x, positions, axis)
+    times, rest = divmod(count, extent)
+    if rest == 0 and (positions == np.arange(count) // times).all():
+        result = x if times == 1 else _repeated(x, axis, times)
+    else:
+        result = _gathered(x, positions, axis)
+    assert result.shape[axis] == count
+    return result
 
 
 def blended(

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from ...dialects import ark as dialect
-from ...dtypes import bool_, int64
-from ..operands import as_tensor, constant_tensor
+from ...dtypes import DType, bool_, int64
+from ..operands import as_tensor
 from ..shapes import as_axis, as_int, invalid
 from ..tensor import Tensor
 from .common import emit
@@ -47,7 +45,8 @@ def scatter(
     target, written, positions, number = _checked(x, indices, updates, axis, "scatter")
     if positions.size == 0 or target.size == 0:
         return identity(target, name=name)
-    return replaced(target, in_range(positions, target.shape[number]), written, number, name)
+    checked = in_range(positions, target.shape[number], name or "scatter")
+    return replaced(target, checked, written, number, name)
 
 
 def bincount(
@@ -62,7 +61,9 @@ def bincount(
             result then has their sums in place of counts.
 
     The result has the shape ``[length]``, and the dtype of `weights`, or int64 without them. An
-    integer that is out of range counts nowhere. Raises InvalidUsageError if `indices` is not a
+    integer that is out of range counts nowhere, so that a mask can replace integers by -1; an index
+    of :func:`scatter` names a slice of an operand, and must exist. Without integers the result is
+    zero. Raises InvalidUsageError if `indices` is not a
     tensor of integers, `length` is not positive, or `weights` do not fit.
 
     Example:
@@ -78,10 +79,7 @@ def bincount(
         terms = ones(positions.shape, int64)
     else:
         terms = as_tensor(weights, "bincount", "weights")
-        has_sums = terms.dtype is not bool_ and (
-            not terms.dtype.is_float or terms.dtype.itemsize > 1
-        )
-        if terms.shape != positions.shape or not has_sums:
+        if terms.shape != positions.shape or not _has_sums(terms.dtype):
             raise invalid(
                 f"weights must be numbers of shape {list(positions.shape)}, not {terms.dtype} of "
                 f"shape {list(terms.shape)}",
@@ -89,6 +87,10 @@ def bincount(
             )
     numbers, flat = (reshape(each, (positions.size,)) for each in (positions, terms))
     return identity(scattered(numbers, flat, count, 0), name=name or "bincount")
+
+
+def _has_sums(dtype: DType) -> bool:
+    return dtype is not bool_ and (not dtype.is_float or dtype.itemsize > 1)
 
 
 def _checked(
@@ -100,7 +102,7 @@ def _checked(
     positions = as_indices(indices, label)
     number = as_axis(axis, target.ndim, op)
     if not 0 <= number < target.ndim:
-        raise invalid(f"axis {number} is not a dimension of shape {list(target.shape)}", op)
+        raise invalid(f"axis {axis} is not a dimension of shape {list(target.shape)}", op)
     wanted = (*target.shape[:number], *positions.shape, *target.shape[number + 1 :])
     if written.shape != wanted:
         raise invalid(f"updates must have shape {list(wanted)}, not {list(written.shape)}", op)
@@ -109,14 +111,16 @@ def _checked(
     return target, written, positions, number
 
 
-def in_range(positions: Tensor, extent: int) -> Tensor:
-    """Returns the positions themselves; a run raises DataRangeError if one is out of range."""
-    # A look-up in a table of the indices themselves: a run reports those out of range.
-    table = constant_tensor(np.arange(extent, dtype=positions.dtype.numpy), positions.dtype)
-    return gather(table, positions, 0)
+def in_range(positions: Tensor, extent: int, name: str | None = None) -> Tensor:
+    """Returns the positions themselves; a run raises DataRangeError if one is out of range.
+
+    `name` is that of the task in the error.
+    """
+    # Element i of the table is i, so that the gather returns its indices; it also checks them.
+    return gather(arange(extent, dtype=positions.dtype), positions, 0, name)
 
 
-def latest(indices: Tensor, extent: int) -> Tensor:
+def latest(indices: Tensor, extent: int, name: str | None = None) -> Tensor:
     """Returns for each segment the position of the last of its indices, or -1, as int32.
 
     Args:
@@ -126,7 +130,7 @@ def latest(indices: Tensor, extent: int) -> Tensor:
     found = emit(
         "segment_max",
         dialect.SegmentMaxOp,
-        None,
+        name,
         operand=arange(indices.size),
         indices=indices,
         axis=0,
@@ -142,12 +146,13 @@ def replaced(
 
     An index out of range has no effect. There is at least one index.
     """
-    last = latest(reshape(indices, (indices.size,)), x.shape[axis])
+    label = name or "scatter"
+    last = latest(reshape(indices, (indices.size,)), x.shape[axis], label)
     lead, rest = updates.shape[:axis], updates.shape[axis + indices.ndim :]
     slices = reshape(updates, (*lead, indices.size, *rest))
     chosen = gather(slices, maximum(last, 0), axis)
     is_written = reshape(greater_equal(last, 0), (x.shape[axis], *(1,) * len(rest)))
-    return where(is_written, chosen, x, name or "scatter")
+    return where(is_written, chosen, x, label)
 
 
 def scatter_add(
@@ -178,12 +183,14 @@ def scatter_add(
         (10, 64)
     """
     target, added, positions, number = _checked(x, indices, updates, axis, "scatter_add")
-    if target.dtype is bool_:
+    if not _has_sums(target.dtype):
         raise invalid(
-            "x has dtype bool, which has no sums; ark.cast converts it", "ark.scatter_add"
+            f"x has dtype {target.dtype}, which has no sums; ark.cast converts it",
+            "ark.scatter_add",
         )
-    extent = target.shape[number]
-    return add(target, scattered(in_range(positions, extent), added, extent, number), name)
+    extent, label = target.shape[number], name or "scatter_add"
+    checked = in_range(positions, extent, label)
+    return add(target, scattered(checked, added, extent, number), label)
 
 
 def scattered(indices: Tensor, updates: Tensor, extent: int, axis: int) -> Tensor:

@@ -41,15 +41,15 @@ def sort(
 
     A row of up to 512 elements, or of int64, is sorted by comparisons of all pairs. A longer row of
     n elements passes through a bitonic network (Batcher, 1968), whose ``log2(n)**2 / 2`` stages
-    have ``n / 2`` comparisons each. Raises InvalidUsageError if `x` lacks `axis`, or its dtype is
-    bool.
+    have ``n / 2`` comparisons each. The results of a tensor without elements have none. Raises
+    InvalidUsageError if `x` lacks `axis`, its dtype is bool, or `descending` is not a bool.
 
     Example:
         >>> values, indices = ark.sort(x, descending=True)  # x: (4, 64)
         >>> values.shape, indices.dtype
         ((4, 64), ark.int32)
     """
-    source, number = _checked(x, axis, "sort")
+    source, number = _checked(x, axis, descending, "sort")
     if source.size == 0:
         return source, zeros(source.shape, int32)
     order = _last(number, source.ndim)
@@ -63,13 +63,14 @@ def argsort(x: Tensor, axis: int = -1, descending: bool = False, name: str | Non
     """Returns the indices that sort `x` along dimension `axis`, as int32; see :func:`sort`.
 
     `x` has any dtype except bool, and the result has its shape. Raises InvalidUsageError if `x`
-    lacks `axis`, or its dtype is bool.
+    lacks `axis`, its dtype is bool, or `descending` is not a bool. The result of a tensor without
+    elements has none.
 
     Example:
         >>> ark.argsort(x, axis=0).shape  # x: (4, 64)
         (4, 64)
     """
-    source, number = _checked(x, axis, "argsort")
+    source, number = _checked(x, axis, descending, "argsort")
     if source.size == 0:
         return zeros(source.shape, int32)
     order = _last(number, source.ndim)
@@ -77,7 +78,7 @@ def argsort(x: Tensor, axis: int = -1, descending: bool = False, name: str | Non
     return _restored(_indices(rows, descending, name or "argsort"), order)
 
 
-def _checked(x: object, axis: int, label: str) -> tuple[Tensor, int]:
+def _checked(x: object, axis: int, descending: object, label: str) -> tuple[Tensor, int]:
     source = as_tensor(x, label)
     number = as_axis(axis, source.ndim, f"ark.{label}")
     if not 0 <= number < source.ndim:
@@ -86,6 +87,8 @@ def _checked(x: object, axis: int, label: str) -> tuple[Tensor, int]:
         )
     if source.dtype.kind == "bool":
         raise invalid("x has the dtype bool; expected floats or integers", f"ark.{label}")
+    if not isinstance(descending, bool):
+        raise invalid(f"descending must be True or False, not {descending!r}", f"ark.{label}")
     return source, number
 
 

@@ -140,7 +140,9 @@ def _convolution(
         each.reach(extent) - before - after + surplus
         for each, extent, (before, after), surplus in zip(windows, extents, pads, more, strict=True)
     ]
-    if min(*shape, *extents) < 1:
+    if min(extents) < 1:
+        raise invalid(f"images of extents {list(extents)} have no elements", op)
+    if min(shape) < 1:
         raise invalid(
             f"the result of images of extents {list(extents)} would have extents {shape}; use less "
             "padding",

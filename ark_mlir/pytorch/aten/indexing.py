@@ -11,6 +11,7 @@ import numpy as np
 from ... import frontend as ark
 from ...dtypes import bool_, int32, int64
 from ...frontend.ops.scattering import scattered
+from .checks import check_size, required
 from .table import Out, Unavailable, aten, unsupported
 from .values import Operand, axis_of, shaped, tensor
 
@@ -40,7 +41,13 @@ def _gather(
     out: Out, x: Operand, dim: int, index: Operand, sparse_grad: bool = False
 ) -> ark.Tensor:
     source = tensor(x)
-    return take_along(source, axis_of(dim, source.ndim), tensor(index))
+    found = take_along(with_axis(source), axis_of(dim, source.ndim), with_axis(tensor(index)))
+    return shaped(found, out.shape)
+
+
+def with_axis(x: ark.Tensor) -> ark.Tensor:
+    """Returns a tensor of rank zero as a vector, as which torch indexes it; others themselves."""
+    return x if x.ndim else ark.reshape(x, (1,))
 
 
 def take_along(source: ark.Tensor, axis: int, index: ark.Tensor) -> ark.Tensor:
@@ -62,14 +69,21 @@ def _index(out: Out, x: Operand, indices: Sequence[Operand | None]) -> ark.Tenso
 
 @aten("repeat_interleave.Tensor")
 def _repeat_interleave(out: Out, repeats: Operand, *, output_size: int | None = None) -> ark.Tensor:
-    """Returns each index as often as `repeats` says; a run fails if it does not fill the result.
+    """Returns each index as often as `repeats` says.
 
-    ``torch.repeat_interleave`` with a tensor of numbers selects by these indices.
+    ``torch.repeat_interleave`` with a tensor of numbers selects by these indices. A run raises
+    DataRangeError if a number is negative, or their sum is not the extent of the result. A result
+    without elements has no task that could check this.
     """
     counts = tensor(repeats, int64)
     if counts.size == 0:
+        if out.shape[0]:
+            raise unsupported(f"output_size={out.shape[0]} without elements to repeat")
         return ark.zeros(out.shape, out.dtype)
+    check_size(out.shape[0], counts.size)
     ends = ark.cumsum(counts)
+    ends = required(ends, ends[-1:] == out.shape[0], "sum of the repeats")
+    ends = required(ends, counts >= 0, "repeats are not negative")
     numbers = ark.reshape(ark.arange(out.shape[0], dtype=int64), (out.shape[0], 1))
     passed = ark.reduce_sum(ark.cast(ends <= numbers, int32), -1, keepdims=False)
     return tensor(passed, out.dtype)
@@ -88,16 +102,24 @@ def _embedding_bag(
     include_last_offset: bool = False,
     padding_idx: int = -1,
 ) -> Any:
-    """Returns the sum (mode 0) or the mean (mode 1) of the rows of each bag."""
+    """Returns the sum (mode 0) or the mean (mode 1) of the rows of each bag.
+
+    A run raises DataRangeError if the first offset is not zero, or the last one exceeds the number
+    of indices. With `include_last_offset`, indices from the last offset on belong to no bag.
+    """
     if mode not in (0, 1):
         raise unsupported("an embedding bag with mode='max'")
     table, flat, begins = tensor(weight), tensor(indices, int64), tensor(offsets, int64)
     bags, count = out[0].shape[0], flat.size
     if count == 0 or bags == 0:
         return ark.zeros(out[0].shape, out[0].dtype), *(_BAG,) * 3
-    begins = begins[:bags]
+    check_size(count, bags)
+    begins = required(begins, begins[:1] == 0, "first offset of a bag")
+    begins = required(begins, begins[-1:] <= count, "last offset of a bag")
     positions = ark.reshape(ark.arange(count, dtype=int64), (count, 1))
     bag = ark.reduce_sum(ark.cast(begins <= positions, int32), -1, keepdims=False) - 1
+    if include_last_offset:  # of which the last bag begins no bag
+        bag = ark.where(bag == bags, -1, bag)
     if padding_idx >= 0:  # the sum ignores a bag out of range
         bag = ark.where(flat == padding_idx, -1, bag)
     rows = ark.embedding(flat, table)

@@ -108,11 +108,11 @@ def _per_channel(value: ark.Tensor, rank: int) -> ark.Tensor:
 
 
 def _scaled(x: ark.Tensor, weight: ark.Tensor | None, bias: ark.Tensor | None) -> ark.Tensor:
-    """Returns `x`, multiplied by one weight and shifted by one bias for each channel."""
+    """Returns `x`, of fp32, multiplied by one weight and shifted by one bias for each channel."""
     if weight is not None:
-        x = x * _per_channel(weight, x.ndim)
+        x = x * _per_channel(tensor(weight, fp32), x.ndim)
     if bias is not None:
-        x = x + _per_channel(bias, x.ndim)
+        x = x + _per_channel(tensor(bias, fp32), x.ndim)
     return x
 
 
@@ -145,11 +145,11 @@ def _instance_norm(
     eps: float,
 ) -> Any:
     """Normalises each channel over all other dimensions, as instance norms do for one image."""
-    value = tensor(x)
+    value = tensor(x, fp32)
     axes = [axis for axis in range(value.ndim) if axis != 1]
     variance, mean = variance_of(value, axes, 0)
     scale = ark.rsqrt(variance + eps)
-    result = _scaled((value - mean) * scale, weight, bias)
+    result = tensor(_scaled((value - mean) * scale, weight, bias), out[0].dtype)
     return result, *(_later(o, t) for o, t in zip(out[1:], (mean, scale), strict=True))
 
 
@@ -168,7 +168,7 @@ def _training_batch_norm(
     """Returns the result, the statistics of the batch, and the new running statistics."""
     if not training:
         found = _batch_norm(out, x, weight, bias, mean, variance, momentum, eps)
-        return *found, mean, variance
+        return *found, tensor(mean, out[3].dtype), tensor(variance, out[4].dtype)
     value = tensor(x)
     axes = [axis for axis in range(value.ndim) if axis != 1]
     values = wide(value)
@@ -179,15 +179,15 @@ def _training_batch_norm(
     count = math.prod(value.shape[axis] for axis in axes)
     unbiased = own * (count / (count - 1)) if count > 1 else own
 
-    def moved(running: ark.Tensor, found: ark.Tensor) -> ark.Tensor:
-        new = tensor(shaped(found, running.shape), running.dtype)
-        return running * (1 - momentum) + new * momentum
+    def moved(result: Out, running: ark.Tensor, found: ark.Tensor) -> ark.Tensor:
+        new = wide(running) * (1 - momentum) + shaped(found, running.shape) * momentum
+        return tensor(new, result.dtype)  # torch says fp32 for running statistics of 16 bits, too
 
     return (
         tensor(result, out[0].dtype),
         *(_later(o, t) for o, t in zip(out[1:3], (center, scale), strict=True)),
-        moved(mean, center),
-        moved(variance, unbiased),
+        moved(out[3], mean, center),
+        moved(out[4], variance, unbiased),
     )
 
 

@@ -196,7 +196,11 @@ def _cdist(
 
 @aten("histc.default")
 def _histc(out: Out, x: Operand, bins: int = 100, min: float = 0, max: float = 0) -> ark.Tensor:
-    """Counts the elements in each of `bins` ranges of equal width between `min` and `max`."""
+    """Counts the elements in each of `bins` ranges of equal width between `min` and `max`.
+
+    PyTorch raises an error if the extremes of the data are the limits and not finite; the counts
+    of such data are not specified here.
+    """
     if not out.dtype.is_float:
         raise unsupported("a histogram of integers")
     value = shaped(tensor(x, out.dtype), (tensor(x).size, 1))

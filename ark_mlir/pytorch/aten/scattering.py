@@ -15,22 +15,11 @@ import numpy as np
 from ... import frontend as ark
 from ...dtypes import bool_, int32, int64
 from ...frontend.ops.scattering import in_range, replaced, scattered
-from .indexing import Indexed, flat_along
+from .checks import check_size, required
+from .indexing import Indexed, flat_along, with_axis
 from .reductions import product
 from .table import Out, aten, unsupported
 from .values import Operand, axis_of, shaped, tensor, to
-
-__all__ = ["check_size"]
-
-_MAX_COMPARISONS = 1 << 22
-
-
-def check_size(*extents: int) -> None:
-    """Raises UnsupportedError if the product of extents, a number of comparisons, is too large."""
-    if math.prod(extents) > _MAX_COMPARISONS:
-        raise unsupported(
-            f"{math.prod(extents)} comparisons of positions; the limit is {_MAX_COMPARISONS}"
-        )
 
 
 def _last(axis: int, rank: int) -> list[int]:
@@ -40,6 +29,7 @@ def _last(axis: int, rank: int) -> list[int]:
 
 def _part(x: ark.Tensor, shape: Sequence[int]) -> ark.Tensor:
     """Returns the first elements of `x` along each dimension; torch ignores the others."""
+    x = x if shape else ark.reshape(x, ())
     if x.shape == tuple(shape):
         return x
     return x[tuple(slice(0, extent) for extent in shape)]
@@ -50,10 +40,9 @@ def _written(x: ark.Tensor, axis: int, index: Operand, source: ark.Tensor) -> ar
 
     The last of several indices of an element wins. `source` has the shape of `index`, or rank zero.
     """
-    positions = tensor(index)
+    positions = with_axis(tensor(index))
     if x.ndim == 0:
-        x, positions = ark.reshape(x, (1,)), ark.reshape(positions, (positions.size,))
-        return ark.reshape(_written(x, 0, positions, source), ())
+        return ark.reshape(_written(with_axis(x), 0, positions, source), ())
     if positions.size == 0 or x.size == 0:
         return x
     flat = flat_along(x.shape, axis, in_range(tensor(positions, int64), x.shape[axis]))
@@ -64,8 +53,8 @@ def _written(x: ark.Tensor, axis: int, index: Operand, source: ark.Tensor) -> ar
 
 @aten("scatter.src")
 def _scatter(out: Out, x: Operand, dim: int, index: Operand, src: Operand) -> ark.Tensor:
-    target, positions = tensor(x), tensor(index)
-    source = _part(tensor(src, out.dtype), positions.shape)
+    target, positions = tensor(x), with_axis(tensor(index))
+    source = _part(with_axis(tensor(src, out.dtype)), positions.shape)
     return _written(target, axis_of(dim, target.ndim), positions, source)
 
 
@@ -141,15 +130,13 @@ class _Writes:
 
 @aten("scatter_add.default")
 def _scatter_add(out: Out, x: Operand, dim: int, index: Operand, src: Operand) -> ark.Tensor:
-    target, positions, source = tensor(x), tensor(index), tensor(src)
-    source = _part(source, positions.shape)
-    if target.ndim == 0:
-        return target + source
+    positions = with_axis(tensor(index))
+    target, source = with_axis(tensor(x)), _part(with_axis(tensor(src)), positions.shape)
     axis, count = axis_of(dim, target.ndim), source.size
     checked = in_range(tensor(positions, int64), target.shape[axis])
     flat = flat_along(target.shape, axis, checked)
     sums = scattered(shaped(flat, (count,)), shaped(source, (count,)), target.size, 0)
-    return target + shaped(sums, target.shape)
+    return shaped(target + shaped(sums, target.shape), out.shape)
 
 
 @aten("scatter_reduce.two")
@@ -162,10 +149,8 @@ def _scatter_reduce(
     reduce: str,
     include_self: bool = True,
 ) -> ark.Tensor:
-    target, positions, source = tensor(x), tensor(index), tensor(src)
-    source = _part(source, positions.shape)
-    if target.ndim == 0:
-        target, positions, source = (ark.reshape(t, (1,)) for t in (target, positions, source))
+    positions = with_axis(tensor(index))
+    target, source = with_axis(tensor(x)), _part(with_axis(tensor(src)), positions.shape)
     if reduce in ("sum", "mean"):
         result = _sums(out, target, dim, positions, source, reduce == "mean", include_self)
     else:
@@ -184,14 +169,15 @@ def _sums(
     include_self: bool,
 ) -> ark.Tensor:
     """Returns the sums or means of the elements of `source` that are written to each position."""
+    summed = Out(target.shape, out.dtype)
     if not mean and include_self:
-        return _scatter_add(out, target, dim, positions, source)
+        return _scatter_add(summed, target, dim, positions, source)
     if mean and not target.dtype.is_float:
         raise unsupported(f"a scatter with reduce='mean' of {target.dtype}")
     zeros = ark.zeros(target.shape, target.dtype)
     ones = ark.ones(source.shape, source.dtype)
-    sums = _scatter_add(out, zeros, dim, positions, source)
-    counts = _scatter_add(out, zeros, dim, positions, ones)
+    sums = _scatter_add(summed, zeros, dim, positions, source)
+    counts = _scatter_add(summed, zeros, dim, positions, ones)
     if include_self:
         return (target + sums) / (counts + 1)
     return ark.where(counts > 0, sums / ark.maximum(counts, 1) if mean else sums, target)
@@ -254,35 +240,56 @@ def _masked_put(
     target: ark.Tensor, axis: int, mask: ark.Tensor, source: ark.Tensor, accumulate: bool
 ) -> ark.Tensor:
     rest = target.shape[axis + mask.ndim :]
+    if mask.size == 0:
+        return target
     wide = ark.reshape(mask, (*mask.shape, *(1,) * len(rest)))
-    value = ark.reshape(source, ()) if source.size == 1 else _in_turn(mask, source, axis, rest)
+    if source.size == 1:
+        value = ark.reshape(source, ())
+    else:
+        value = _in_turn(mask, source, axis, rest, is_put=True)
     return ark.where(wide, target + value if accumulate else value, target)
 
 
-def _in_turn(mask: ark.Tensor, source: ark.Tensor, axis: int, rest: Sequence[int]) -> ark.Tensor:
+def _in_turn(
+    mask: ark.Tensor, source: ark.Tensor, axis: int, rest: Sequence[int], is_put: bool
+) -> ark.Tensor:
     """Returns the slices of `source` where a mask is true, in their order.
+
+    A run raises DataRangeError if there are fewer slices than elements that are true.
 
     Args:
         mask: of any shape; the element with number `n` among those that are true gets slice `n`.
         source: a slice for each element that is true, along dimension `axis`.
         axis: the first dimension of the mask.
         rest: the extents after those of the mask.
+        is_put: as in ``index_put``, a single slice is for all elements that are true, and more
+            slices than those elements are an error.
     """
     if axis or source.ndim != len(rest) + 1:
         raise unsupported("a write by a mask that broadcasts its values")
-    numbers = ark.cumsum(ark.cast(ark.reshape(mask, (mask.size,)), int32)) - 1
+    chosen, count = ark.reshape(mask, (mask.size,)), source.shape[0]
+    if is_put and count == 1:
+        return ark.broadcast_to(source, (*mask.shape, *rest))
+    ends = ark.cumsum(ark.cast(chosen, int32))
     # Elements that are false take any slice.
-    found = ark.gather(source, ark.clamp(numbers, 0, source.shape[0] - 1), 0)
+    numbers = ark.where(chosen, ends - 1, 0)
+    if is_put or count == 0:
+        numbers = required(numbers, ends[-1:] == count, "number of values for a mask")
+    if count == 0:  # there is no slice, but the check needs a result
+        zeros = ark.zeros((1, *rest), source.dtype)
+        return ark.reshape(ark.gather(zeros, numbers, 0), (*mask.shape, *rest))
+    found = ark.gather(source, numbers, 0)
     return ark.reshape(found, (*mask.shape, *rest))
 
 
 @aten("masked_scatter.default")
 def _masked_scatter(out: Out, x: Operand, mask: Operand, source: Operand) -> ark.Tensor:
     target, values = tensor(x), tensor(source, out.dtype)
-    if values.size == 0:
+    if target.size == 0:
         return target
     chosen = ark.broadcast_to(tensor(mask), target.shape)
-    return ark.where(chosen, _in_turn(chosen, shaped(values, (values.size,)), 0, ()), target)
+    flat = shaped(values, (values.size,))
+    return ark.where(chosen, _in_turn(chosen, flat, 0, (), is_put=False), target)
 
 
 @aten("put.default")
@@ -310,7 +317,7 @@ def _diagonal_scatter(
     moved = ark.transpose(target, [*rest, row, column])
     rows, columns = moved.shape[-2:]
     first = -min(offset, 0)
-    # Each row takes the element of its number; rows without one take any.
+    # A row without an element of the diagonal takes any element, and `hit` excludes it.
     if source.shape[-1] == 0:
         return target
     numbers = ark.clamp(ark.arange(rows) - first, 0, source.shape[-1] - 1)

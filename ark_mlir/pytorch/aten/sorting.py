@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ... import frontend as ark
 from ...dtypes import DType, bool_, int32, int64, uint8
-from .scattering import check_size
+from .checks import check_size
 from .table import Out, aten, unsupported
 from .values import Operand, axis_of, promoted, shaped, tensor
 
@@ -17,7 +17,8 @@ _MAX_EXTENT = 1 << 16
 def _count_below(bounds: ark.Tensor, x: ark.Tensor, right: bool, dtype: DType) -> ark.Tensor:
     """Returns, for each value, the number of sorted bounds below it.
 
-    With `right`, bounds equal to the value count, too.
+    With `right`, bounds equal to the value count, too. A bound that is NaN does not count, except
+    for NaN; PyTorch's result depends on the steps of its search.
     """
     check_size(x.size, bounds.shape[-1])
     mine = ark.unsqueeze(x, -1)
@@ -83,9 +84,12 @@ def _median(
     middle = _kthvalue(out, value, (extent + 1) // 2, dim, keepdim)
     if not value.dtype.is_float:
         return middle
-    largest, last = _kthvalue(out, value, extent, dim, keepdim)  # NaN is the largest
+    largest, _ = _kthvalue(out, value, extent, dim, keepdim)  # NaN is the largest
+    missing = ark.cast(ark.not_equal(value, value), int32)
+    first = ark.argmax(missing, axis_of(dim, value.ndim))
+    first = shaped(tensor(first, int64), out[1].shape)
     lost = largest != largest
-    return ark.where(lost, largest, middle[0]), ark.where(lost, last, middle[1])
+    return ark.where(lost, largest, middle[0]), ark.where(lost, first, middle[1])
 
 
 @aten("median.default")

@@ -50,15 +50,17 @@ _COMMON: frozenset[np.dtype[Any]] = frozenset(np.dtype(name) for name in _COMMON
 
 
 @functools.cache
-def _common_types(torch: Any) -> frozenset[object]:
-    return frozenset(getattr(torch, name) for name in _COMMON_NAMES)
+def _common_types(torch: Any) -> dict[object, np.dtype[Any]]:
+    return {getattr(torch, name): np.dtype(name) for name in _COMMON_NAMES}
 
 
 def _of_tensor(value: Any) -> NDArray[Any] | None:
     """Returns the array of a plain tensor of torch in host memory, or None for other values.
 
-    The exchange by DLPack takes ten microseconds more for each tensor. It also has the messages for
-    tensors that ark cannot read.
+    The exchange by DLPack takes microseconds more for each tensor; it serves all other tensors,
+    and raises the error of those that ark cannot read. ``tensor.numpy()`` would forbid all later
+    changes of the storage's size, and so FSDP, which releases the memory of parameters. The array
+    therefore does not keep memory that the caller releases by ``resize_``.
     """
     torch = cast("Any", sys.modules.get("torch"))
     # A lazy tensor of a subclass has no memory.
@@ -71,7 +73,24 @@ def _of_tensor(value: Any) -> NDArray[Any] | None:
         and not value.is_neg()
         and value.dtype in _common_types(torch)
     )
-    return value.numpy() if is_plain else None
+    return np.asarray(_Memory(value, _common_types(torch)[value.dtype])) if is_plain else None
+
+
+class _Memory:
+    """The memory of a plain tensor of torch. An array of it keeps the tensor alive."""
+
+    def __init__(self, tensor: Any, dtype: np.dtype[Any]) -> None:
+        strides = None
+        if not tensor.is_contiguous():
+            strides = tuple(stride * dtype.itemsize for stride in tensor.stride())
+        self._tensor = tensor
+        self.__array_interface__: dict[str, object] = {
+            "version": 3,
+            "typestr": cast("str", dtype.str),  # pyright: ignore[reportUnknownMemberType]
+            "data": (tensor.data_ptr(), False),
+            "shape": tuple(tensor.shape),
+            "strides": strides,
+        }
 
 
 def store(memory: Memory, buffer: Buffer, value: object) -> None:

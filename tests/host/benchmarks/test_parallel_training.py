@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
 
-from .conftest import run_benchmark
+from .conftest import FOLDER, run_benchmark
 
 TINY = ("--ranks", "2", "--models", "tiny", "--layers", "2", "--batch", "2")
 
@@ -63,9 +64,33 @@ def test_predictions_need_no_gpu() -> None:
         assert 0 <= float(row[6]) < float(row[5])
 
 
-def test_ranks_must_divide_the_model() -> None:
+def test_a_kind_without_equal_parts_has_no_row() -> None:
     done = run_benchmark(
-        "parallel_training", "--predict", "--models", "tiny", "--kinds", "tensor", "--ranks", "3"
-    )
+        "parallel_training", "--predict", "--models", "tiny", "--kinds", "tensor,data", "--ranks",
+        "3", "--batch", "3",
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "tiny tensor: 3 ranks do not divide 4 heads; no row" in done.stdout
+    assert [row[1] for row in table_rows(done.stdout)] == ["data"]
+
+
+def test_the_memory_of_a_rank_has_its_part_of_the_arena(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(FOLDER))
+    from parallel_training import memory_of
+
+    sizes = {"rank0/w": 64, "rank1/w": 100, "rank1/x": 28, "rank0/x": 8}
+    buffers = [SimpleNamespace(name=name, bytes=size) for name, size in sizes.items()]
+    manifest = SimpleNamespace(ranks=2, buffers=buffers, arena=1000, packets=64)
+    assert memory_of(manifest) == 128 + 500 + 32  # type: ignore[arg-type]
+    one = SimpleNamespace(ranks=1, buffers=[SimpleNamespace(name="w", bytes=7)], arena=9, packets=0)
+    assert memory_of(one) == 16  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("action", [("--predict",), ("--compile",)])
+def test_a_table_without_rows_is_an_error(action: tuple[str, ...], tmp_path: Path) -> None:
+    folder = [tmp_path] if action == ("--compile",) else []
+    done = run_benchmark(
+        "parallel_training", *action, *folder, "--ranks", "3", "--models", "tiny", "--kinds", "data"
+    )
+    assert done.returncode == 1
+    assert "3 ranks do not divide 4 sequences; no row" in done.stdout

@@ -190,6 +190,30 @@ def test_the_kernel_reads_what_an_optimizer_has_written(part: Any, toy: Renamed)
     assert toy.bound == 1
 
 
+@pytest.mark.parametrize("strides", [(4, 1), (1, 8)])
+def test_results_of_numbers_on_the_host_are_on_the_device_of_the_part(strides: Any) -> None:
+    """The only input of ``w * scale`` is a number on the host, where a run returns its results."""
+    from ark_mlir.pytorch.subgraph import CompiledSubgraph
+
+    class OnHost:
+        def bind(self, values: Any) -> None: ...
+
+        def run(self, inputs: Any) -> dict[str, Any]:
+            return {"0": torch.ones(8, 4) * inputs["scale"]}
+
+    graph = torch.fx.Graph()
+    scale = graph.placeholder("scale")
+    y = graph.call_function(torch.ops.aten.mul.Tensor, (scale, 1))
+    y.meta["val"] = torch.empty_strided((8, 4), strides)
+    graph.output(y)
+    elsewhere = torch.device("meta")
+    module = torch.fx.GraphModule({}, graph)
+    part = CompiledSubgraph(OnHost(), module, ["input"], elsewhere)  # type: ignore[arg-type]
+    result = part(torch.tensor(2.0))
+    assert result.device == elsewhere
+    assert (result.shape, result.stride()) == ((8, 4), strides)
+
+
 # -- CUDA graphs -----------------------------------------------------------------------------
 
 

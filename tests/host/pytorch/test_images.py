@@ -197,6 +197,38 @@ def test_batch_norm_in_training(shape: tuple[int, ...], pick_target: Pick) -> No
         torch.testing.assert_close(y, wanted.float(), rtol=3e-6, atol=3e-6)
 
 
+@pytest.mark.parametrize("statistics", [torch.float32, None])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("norm", [nn.BatchNorm2d, nn.InstanceNorm2d])
+def test_norms_in_16_bits_are_trained(
+    norm: Any, dtype: Any, statistics: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A training step gives the gradients and the running statistics of fp32, rounded once."""
+    torch.manual_seed(0)
+    options = {"affine": True} if norm is nn.InstanceNorm2d else {}
+    ours, theirs = norm(4, **options).to(dtype), norm(4, **options)
+    with torch.no_grad():
+        ours.weight.copy_(torch.rand(4) + 0.5)
+        theirs.weight.copy_(ours.weight)
+    if statistics and norm is nn.BatchNorm2d:
+        ours.running_mean = ours.running_mean.to(statistics)
+        ours.running_var = ours.running_var.to(statistics)
+    x, slopes = torch.randn(IMAGE).to(dtype), torch.randn(IMAGE).to(dtype)
+    compiled = torch.compile(ours, backend="ark", fullgraph=True, options={"target": "cpu:1"})
+    torch._dynamo.reset()
+    step = 2 * torch.finfo(dtype).eps
+    for module, dtype_ in ((compiled, dtype), (theirs, torch.float32)):
+        module(x.to(dtype_)).backward(slopes.to(dtype_))
+    reasons = [r.getMessage() for r in caplog.records if r.name == "ark.pytorch"]
+    assert not reasons, "all ops run in ark"
+    for mine, wanted in zip(ours.parameters(), theirs.parameters(), strict=True):
+        torch.testing.assert_close(
+            mine.grad.float(), wanted.grad, rtol=step, atol=64 * step, check_dtype=False
+        )
+    for mine, wanted in zip(ours.buffers(), theirs.buffers(), strict=True):
+        torch.testing.assert_close(mine.to(wanted), wanted, rtol=step, atol=step)
+
+
 @pytest.mark.parametrize("make", [nn.LogSigmoid, nn.CELU, nn.Hardswish, nn.Mish, nn.GELU])
 def test_activations(make: Callable[[], Any]) -> None:
     assert_right(make(), SIGNAL, None)

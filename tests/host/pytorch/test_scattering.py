@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import ark_mlir as ark
+from ark_mlir.errors import DataRangeError
 
 pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
 torch = pytest.importorskip("torch", reason="torch is not installed")
@@ -141,6 +142,38 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         )
         for mode in ("sum", "mean")
     },
+    "embedding_bag that ends before the indices": (
+        lambda w, i, o: torch.nn.functional.embedding_bag(
+            i, w, o, mode="sum", include_last_offset=True
+        ),
+        (X, torch.tensor([0, 2, 1, 1, 2]), torch.tensor([0, 2, 3])),
+    ),
+    "median with NaN": (
+        lambda x: x.median(0),
+        (torch.tensor([3.0, math.nan, 1.0, math.nan]),),
+    ),
+    "scatter by an index of rank zero": (
+        lambda x, i, y: (x.scatter(0, i, y), x.scatter(0, i, 7.0), x.scatter_add(0, i, y)),
+        (X[0], torch.tensor(2), torch.tensor(5.0)),
+    ),
+    "gather by an index of rank zero": (lambda x, i: x.gather(0, i), (X[0], torch.tensor(2))),
+    "gather from one number": (lambda x, i: x.gather(0, i), (X[0, 0], torch.tensor([0, 0]))),
+    "amax by an index of rank zero": (
+        lambda x, i, y: x.scatter_reduce(0, i, y, "amax"),
+        (X[0], torch.tensor(1), torch.tensor(5.0)),
+    ),
+    "scatter into one number": (
+        lambda x, i, y: (x.scatter(0, i, y), x.scatter_add(0, i, y)),
+        (X[0, 0], torch.tensor(0), torch.tensor(5.0)),
+    ),
+    "index_put of one row by a mask": (
+        lambda x, y: x.index_put((x[:, 0] < 3,), y),
+        (X, -X[:1]),
+    ),
+    "index_put of no values": (
+        lambda x, y: x.index_put((x > 99,), y),
+        (X, torch.zeros(0)),
+    ),
     "index_put by a mask": (lambda x: x.index_put((x > 2,), torch.tensor(-1.0)), (X,)),
 }
 
@@ -167,6 +200,56 @@ def test_an_index_out_of_range_is_an_error_of_the_run(pick_target: Callable[[str
         assert list(good)
         with pytest.raises(ark.InvalidUsageError, match="out of range"):
             executable.run(dict(zip(names, (X, IDS + 9, X), strict=True)))
+
+
+BAD_DATA: dict[str, tuple[Callable[..., Any], tuple[Any, ...], int, Any]] = {
+    # A function, valid arguments, and another value for one of them.
+    "too few values for a mask": (
+        lambda m, y: X.index_put((m,), y),
+        (X > 2, torch.tensor([8.0, 7.0, 6.0, 5.0])), 0, X > 1,
+    ),
+    "too many values for a mask": (
+        lambda m, y: X.index_put((m,), y),
+        (X > 2, torch.tensor([8.0, 7.0, 6.0, 5.0])), 0, X > 3,
+    ),
+    "no values for a mask": (
+        lambda x, y: x.index_put((x > 99,), y), (X, torch.zeros(0)), 0, 40 * X
+    ),
+    "too few values of a masked_scatter": (
+        lambda x, y: x.masked_scatter(x > 8, y), (X, X[0, :2].clone()), 0, X + 7
+    ),
+    "repeats with another sum": (
+        lambda n: X.repeat_interleave(n, 0, output_size=6),
+        (torch.tensor([2, 0, 4]),), 0, torch.tensor([2, 3, 4]),
+    ),
+    "negative repeats": (
+        lambda n: X.repeat_interleave(n, 0, output_size=6),
+        (torch.tensor([2, 0, 4]),), 0, torch.tensor([4, -2, 4]),
+    ),
+    "first offset of a bag": (
+        lambda i, o: torch.nn.functional.embedding_bag(i, X, o, mode="sum"),
+        (IDS[0], torch.tensor([0, 2])), 1, torch.tensor([1, 2]),
+    ),
+    "last offset of a bag": (
+        lambda i, o: torch.nn.functional.embedding_bag(i, X, o, mode="sum"),
+        (IDS[0], torch.tensor([0, 2])), 1, torch.tensor([0, 5]),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD_DATA)
+def test_bad_data_is_an_error_of_the_run(name: str, pick_target: Callable[[str], str]) -> None:
+    function, good, position, bad = BAD_DATA[name]
+    spoilt = [bad if i == position else value for i, value in enumerate(good)]
+    with pytest.raises((RuntimeError, IndexError, AssertionError)):
+        function(*spoilt)
+    program = ark.from_torch(Function(function), good)
+    names = list(program.inputs)
+    with ark.compile(program, target=pick_target("cpu:1")) as executable:
+        (got,) = executable.run(dict(zip(names, good, strict=True))).values()
+        torch.testing.assert_close(got, function(*good))
+        with pytest.raises(DataRangeError, match="out of range"):
+            executable.run(dict(zip(names, spoilt, strict=True)))
 
 
 def test_reductions_by_index_on_a_target(pick_target: Callable[[str], str]) -> None:

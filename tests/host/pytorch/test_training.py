@@ -53,6 +53,20 @@ def test_the_kernel_reads_what_an_optimizer_has_written(seen: Seen) -> None:
     assert [len(names) for names in seen.bound] == [2]
 
 
+def test_the_memory_of_a_parameter_can_be_released(seen: Seen) -> None:
+    """FSDP releases the memory of a parameter after a call, and fills new memory before the
+    next."""
+    linear = nn.Linear(64, 64, bias=False)
+    compiled, x = fast(linear), torch.randn(3, 64)
+    for _ in range(3):
+        assert_close(compiled(x), nn.functional.linear(x, linear.weight))
+        storage, kept = linear.weight.untyped_storage(), linear.weight.detach().clone()
+        storage.resize_(0)
+        storage.resize_(kept.untyped_storage().nbytes())
+        linear.weight.data.copy_(-kept)
+    assert seen.programs
+
+
 def leaves(*shapes: Any) -> list[Any]:
     return [torch.randn(shape, requires_grad=True) for shape in shapes]
 

@@ -94,15 +94,16 @@ def test_errors_give_the_reason(
 
 
 def test_an_unsupported_result_raises_only_if_it_is_used(graph: Graph) -> None:
-    x = graph.input("x", (1, 2, 6))
-    pool = (Described((1, 2, 3)), Described((1, 2, 3), "int64"))
-    found = graph.call("aten.adaptive_max_pool1d.default", pool, x, [3])
-    graph.call("aten.relu.default", pool[0], graph.item(found, 0))
+    table, ids = graph.input("table", (4, 8)), graph.input("ids", (5,), "int64")
+    begins = graph.input("begins", (2,), "int64")
+    bag = (Described((2, 8)), *(Described((2,), "int64") for _ in range(3)))
+    found = graph.call("aten._embedding_bag.default", bag, table, ids, begins)
+    graph.call("aten.relu.default", bag[0], graph.item(found, 0))
     assert problems(graph) == []
-    graph.call("aten.neg.default", pool[1], graph.item(found, 1))
+    graph.call("aten.neg.default", bag[1], graph.item(found, 1))
     (problem,) = problems(graph)
     assert problem.op == "aten.neg.default"
-    assert "the positions of the maxima" in problem.reason
+    assert "the offsets of an embedding bag" in problem.reason
 
 
 def test_statistics_of_a_norm_are_computed_only_if_they_are_used(graph: Graph) -> None:

@@ -155,6 +155,31 @@ def test_torch_parameters_are_bound_in_place(add: Any, x: Array) -> None:
     assert torch.equal(y, torch.arange(128) + 3.5)
 
 
+def test_torch_tensors_stay_resizable(add: Any, x: Array) -> None:
+    """FSDP releases the memory of parameters; ``tensor.numpy()`` would forbid it for ever."""
+    torch = library("torch")
+    weight, values = torch.full((128,), 3.0), torch.from_numpy(x).clone()
+    y = add.bind({"w": weight}).run(x=values)["y"]
+    assert torch.equal(y, torch.arange(128) + 3.5)
+    del y
+    values.resize_(2 * values.numel())
+    add.bind({"w": torch.zeros(128)})  # the kernel must not read memory that was released
+    weight.untyped_storage().resize_(0)
+    assert weight.untyped_storage().nbytes() == 0
+
+
+def test_an_array_keeps_its_torch_tensor() -> None:
+    torch = library("torch")
+    tensor = torch.arange(1 << 16)
+    memory = weakref.ref(tensor)
+    array = to_numpy(tensor, "x")
+    del tensor
+    assert memory() is not None
+    assert array[-1] == (1 << 16) - 1
+    del array
+    assert memory() is None
+
+
 @pytest.mark.parametrize(
     "make",
     [
