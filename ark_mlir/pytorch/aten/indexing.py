@@ -40,9 +40,14 @@ def _index_select(out: Out, x: Operand, dim: int, index: Operand) -> ark.Tensor:
 def _gather(
     out: Out, x: Operand, dim: int, index: Operand, sparse_grad: bool = False
 ) -> ark.Tensor:
-    source = tensor(x)
-    found = take_along(with_axis(source), axis_of(dim, source.ndim), with_axis(tensor(index)))
-    return shaped(found, out.shape)
+    source, positions = with_axis(tensor(x)), with_axis(tensor(index))
+    axis = axis_of(dim, source.ndim)
+    extent = source.shape[axis]
+    if extent != source.size and positions.size:
+        # A position of the flat tensor would be that of another row.
+        is_there = ark.logical_and(positions >= 0, positions < extent)
+        positions = required(positions, is_there, "the indices of gather are in range")
+    return shaped(take_along(source, axis, positions), out.shape)
 
 
 def with_axis(x: ark.Tensor) -> ark.Tensor:

@@ -204,6 +204,9 @@ def test_an_index_out_of_range_is_an_error_of_the_run(pick_target: Callable[[str
 
 BAD_DATA: dict[str, tuple[Callable[..., Any], tuple[Any, ...], int, Any]] = {
     # A function, valid arguments, and another value for one of them.
+    "an index of gather behind its axis, where the next row begins": (
+        lambda i: X.gather(1, i), (torch.tensor([[1], [0]]),), 0, torch.tensor([[X.shape[1]], [0]]),
+    ),
     "too few values for a mask": (
         lambda m, y: X.index_put((m,), y),
         (X > 2, torch.tensor([8.0, 7.0, 6.0, 5.0])), 0, X > 1,
