@@ -242,6 +242,35 @@ def export_warpgroups(path: Path, target: str) -> None:
         write(program, arrays, path / f"matmul by warpgroups-{dtype}", target)
 
 
+def export_clipped(path: Path, target: str) -> None:
+    """Exports products and attentions of which tiles have fewer rows or columns than others, on one
+    SM: the copies of a clipped tile follow those of a whole one."""
+    random = np.random.default_rng(0)
+    for dtype in (ark.bf16, ark.fp16):
+        shapes = {"x": (300, 320), "w": (200, 320), "v": (200, 320), "r": (300, 200)}
+        with ark.Program("clipped") as program, ark.planner(sms=1, tile=(128, 64)):
+            x, w, v, r = (ark.input(name, shape, dtype) for name, shape in shapes.items())
+            first, second = (ark.matmul(x, other, transpose_other=True) for other in (w, v))
+            ark.output("pair", ark.silu(first) * second)
+            ark.output("residual", ark.matmul(x, w, transpose_other=True) + r)
+            ark.output("wide", ark.cast(ark.matmul(x, v, transpose_other=True), ark.fp32))
+        arrays = {
+            name: random.standard_normal(shape).astype(dtype.numpy)
+            for name, shape in shapes.items()
+        }
+        write(program, arrays, path / f"matmul in clipped tiles-{dtype}", target)
+        for queries in (127, 130, 131, 257):
+            rows = {"q": (1, 4, queries, 64), "k": (1, 2, 300, 64), "v": (1, 2, 300, 64)}
+            with ark.Program("attention") as program:
+                operands = [ark.input(name, shape, dtype) for name, shape in rows.items()]
+                ark.output("y", ark.attention(*operands, causal=True))
+            arrays = {
+                name: random.standard_normal(shape).astype(dtype.numpy)
+                for name, shape in rows.items()
+            }
+            write(program, arrays, path / f"attention of {queries} queries-{dtype}", target)
+
+
 def export_boxes(path: Path, target: str) -> None:
     """Exports two products in a row whose operands are copied by tensor maps. The first one
     multiplies an input and a part of a parameter, the second one values that other SMs have stored
@@ -330,6 +359,7 @@ def main(folder: str, target: str = "cuda:sm_90a") -> None:
     export_states(root / "states", target)
     export_tiles(cases, target)
     export_warpgroups(cases, target)
+    export_clipped(cases, target)
     export_hang(root, target)
     export_stop(root, target)
     export_arrays(root, target)

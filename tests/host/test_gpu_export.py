@@ -56,7 +56,7 @@ def export(monkeypatch: pytest.MonkeyPatch) -> Any:
 ALL = (
     "export_ops", "export_states", "export_tiles", "export_warpgroups", "export_hang",
     "export_stop", "export_arrays", "export_streams", "export_boxes", "export_models",
-    "export_packets",
+    "export_packets", "export_clipped",
 )  # fmt: skip
 FOR_NVIDIA = (
     "export_worlds", "export_assemblers", "export_collectives", "export_shared_models",
