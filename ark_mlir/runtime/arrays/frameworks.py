@@ -111,10 +111,10 @@ def framework(values: list[object]) -> Wrap:
     """
     torch = cast("Any", sys.modules.get("torch"))
     for value in values:
-        if torch is not None and isinstance(value, torch.Tensor):
-            return _torch_wrapper(torch)
         if isinstance(value, (np.ndarray, np.generic, int)) or not hasattr(value, "__dlpack__"):
             continue
+        if torch is not None and isinstance(value, torch.Tensor):
+            return _torch_wrapper(torch)
         from_dlpack = _importer(value)
         if from_dlpack is not None:
             return _wrapper(from_dlpack, type(value).__module__)

@@ -154,7 +154,10 @@ def test_tiles_of_any_number_of_rows(queries: int, check: Check) -> None:
     assert "mma.m16n8k16" in text or "wgmma.mma_async" in text
 
 
-@pytest.mark.parametrize("target", ["cuda:sm_90a", "hip:gfx90a", "hip:gfx942"])
+MEMORY = {"cuda:sm_90a": 232_448, "hip:gfx90a": 65_536, "hip:gfx942": 65_536}
+
+
+@pytest.mark.parametrize("target", MEMORY)
 @pytest.mark.parametrize(
     ("heads", "queries", "keys"),
     [(16, 577, 577), (8, 1009, 1024), (12, 127, 1024), (8, 262, 512), (8, 262, 1024)],
@@ -162,7 +165,8 @@ def test_tiles_of_any_number_of_rows(queries: int, check: Check) -> None:
 def test_queries_with_few_divisors(heads: int, queries: int, keys: int, target: str) -> None:
     """The scores of clipped tiles fit into the memory of an SM; other tiles store none."""
     case = Case(ark.bf16, (heads, heads), queries=queries, keys=keys, depth=64)
-    ark.compile(build(case)[0], target=target)
+    executable = ark.compile(build(case)[0], target=target)
+    assert executable.bundle.manifest.target.shared_memory <= MEMORY[target]
 
 
 @pytest.mark.parametrize("arch", ["sm_90a", "gfx942"])
