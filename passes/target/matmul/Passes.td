@@ -38,8 +38,9 @@ def UseTensorCoresPass : Pass<"ark-use-tensor-cores", "::mlir::ModuleOp"> {
     256 or 256 by 128 elements, or half of it for two products. K must be a multiple of 64. Operands
     go through shared memory in stages of 64 elements a row, in the swizzled layout that `wgmma`
     reads. All threads copy with `cp.async`, up to six stages ahead. The products of a stage overlap
-    with those of the next one; only if three stages fit, they do not, so that two stages are copied
-    ahead instead of one. If a work item has several vCTAs, they copy the first stages of the next
+    with those of the next stage. If at most three stages fit, the products of a stage end before
+    the next copy, so that two stages are copied ahead and not one, and all copies are by threads.
+    If a work item has several vCTAs, they copy the first stages of the next
     tile after the last product of a tile, while they store accumulators. In work items with one
     vCTA, and for tiles of 256 by 128 with K of at most 2048, TMA copies are faster: one thread for
     each operand issues `cp.async.bulk.tensor` instead. TMA copies need operands that are rows of

@@ -26,9 +26,9 @@ enum class TensorMapUse { Never, WhereFaster, Always };
 /// K. A warpgroup multiplies 64 rows of operand A by its share of the columns
 /// of every product.
 struct WarpgroupShape {
-  /// Returns nothing if the columns cannot be divided evenly, if an operand is
-  /// clipped whose rows do not lie along K or have f32 elements, or if the
-  /// stages need more than `room` bytes of shared memory. A number of rows that
+  /// Returns nothing if the columns cannot be divided evenly, if a clipped
+  /// operand has f32 elements or rows that do not lie along K, or if the stages
+  /// need more than `room` bytes of shared memory. A number of rows that
   /// is no multiple of a warpgroup's is padded to one if single warps could
   /// read the operands: the rows of both lie along K.
   static std::optional<WarpgroupShape> choose(ArrayRef<MatmulTile> products,

@@ -63,7 +63,7 @@ ark.program @halfOfTheQueries(
   ark.return %0 : tensor<8x262x64xbf16>
 }
 
-// Of the divisors 127 and 254, the tile has the nearest to 64.
+// The pass prefers 64 rows. The divisor 127 of 254 queries is nearer to 64 than the divisor 254.
 // CHECK-LABEL: ark.program @nearestDivisor
 ark.program @nearestDivisor(
     %q: tensor<32x254x64xbf16> {ark.kind = #ark.kind<input>, ark.name = "q"},
