@@ -158,6 +158,10 @@ int hipMemcpyDtoHAsync(void *target, const void *source, size_t bytes, Stream *s
   return hipMemcpyHtoDAsync(target, source, bytes, stream);
 }
 
+int hipMemcpyDtoDAsync(void *target, const void *source, size_t bytes, Stream *stream) {
+  return hipMemcpyHtoDAsync(target, source, bytes, stream);
+}
+
 int hipMemsetD8Async(void *target, unsigned char value, size_t bytes, Stream *stream) {
   drain(stream);
   memset(target, value, bytes);

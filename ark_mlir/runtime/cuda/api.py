@@ -43,6 +43,7 @@ class CudaApi(GpuApi):
         free_host="cuMemFreeHost",
         to_device="cuMemcpyHtoDAsync",
         to_host="cuMemcpyDtoHAsync",
+        within_device="cuMemcpyDtoDAsync",
         set_bytes="cuMemsetD8Async",
         create_stream="cuStreamCreate",
         destroy_stream="cuStreamDestroy",

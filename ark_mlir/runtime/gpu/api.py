@@ -43,6 +43,7 @@ class Names(NamedTuple):
         free_host: frees pinned memory of the host.
         to_device: queues a copy from the host to the device.
         to_host: queues a copy from the device to the host.
+        within_device: queues a copy from the device to the same device.
         set_bytes: queues the assignment of one value to all bytes of memory of the device.
         create_stream: creates a stream.
         destroy_stream: destroys a stream.
@@ -67,6 +68,7 @@ class Names(NamedTuple):
     free_host: str
     to_device: str
     to_host: str
+    within_device: str
     set_bytes: str
     create_stream: str
     destroy_stream: str

@@ -156,7 +156,17 @@ class GpuKernel:
         """Allocates zeroed semaphores, followed by the task packets."""
         if self._shared is not None:
             return self._shared.semaphores
-        return self.memory(self._packets_begin + self.bundle.manifest.packets)
+        return self.memory(self.semaphore_bytes)
+
+    @property
+    def is_shared(self) -> bool:
+        """True if kernels on other GPUs access the semaphores, too."""
+        return self._shared is not None
+
+    @property
+    def semaphore_bytes(self) -> int:
+        """The size of the semaphores and of the task packets that follow them."""
+        return self._packets_begin + self.bundle.manifest.packets
 
     @property
     def _packets_begin(self) -> int:
@@ -166,9 +176,12 @@ class GpuKernel:
             count = max(count, abi.RANK_COUNTERS)
         return count * abi.SEMAPHORE_STRIDE
 
-    def make_record(self, semaphores: DeviceBytes) -> LaunchRecord:
-        """Returns a launch record in which all fields except those of a run are set."""
-        record = LaunchRecord(self.api, self._stream, self.layout)
+    def make_record(
+        self, semaphores: DeviceBytes, device: DeviceMemory | None = None
+    ) -> LaunchRecord:
+        """Returns a launch record in which all fields except those of a run are set; None allocates
+        its memory on the device."""
+        record = LaunchRecord(self.api, self._stream, self.layout, device)
         self._resources.callback(record.free)
         record.slots[0] = self._arena.address
         record.set(semaphores=semaphores.address)

@@ -102,16 +102,29 @@ def read_results(layout: RecordLayout, results: NDArray[np.uint8]) -> LaunchResu
 
 
 class LaunchRecord:
-    """One launch record in memory of device and host; see this module."""
+    """One launch record in memory of device and host; see this module.
 
-    def __init__(self, api: GpuApi, stream: object, layout: RecordLayout) -> None:
+    Args:
+        api: the API of the vendor's driver.
+        stream: the stream for copies of single words.
+        layout: the offsets of the parts.
+        device: the memory on the device, which the record then owns; None allocates it.
+    """
+
+    def __init__(
+        self,
+        api: GpuApi,
+        stream: object,
+        layout: RecordLayout,
+        device: DeviceMemory | None = None,
+    ) -> None:
         self._api = api
         self._side = stream
         self.layout = layout
         self._sent: NDArray[np.uint64] | None = None
         self.host = PinnedMemory(api, layout.nbytes)
         try:
-            self.device = DeviceMemory(api, stream, layout.nbytes, coherent=True)
+            self.device = device or DeviceMemory(api, stream, layout.nbytes, coherent=True)
         except BaseException:
             self.host.free()
             raise

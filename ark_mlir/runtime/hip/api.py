@@ -46,6 +46,7 @@ class HipApi(GpuApi):
         free_host="hipHostFree",
         to_device="hipMemcpyHtoDAsync",
         to_host="hipMemcpyDtoHAsync",
+        within_device="hipMemcpyDtoDAsync",
         set_bytes="hipMemsetD8Async",
         create_stream="hipStreamCreateWithFlags",
         destroy_stream="hipStreamDestroy",

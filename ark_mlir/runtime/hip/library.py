@@ -33,6 +33,7 @@ FUNCTIONS = {
     "hipHostMalloc": 2,
     "hipInit": 1,
     "hipMalloc": 1,
+    "hipMemcpyDtoDAsync": 4,
     "hipMemcpyDtoHAsync": 4,
     "hipMemcpyHtoDAsync": 4,
     "hipMemsetD8Async": 4,

@@ -60,6 +60,21 @@ class CopyFunctions(MemoryFunctions):
     def _cuMemcpyDtoHAsync(self, target: int, source: int, nbytes: int, stream: int) -> tuple[int]:
         return self._do(stream, source, nbytes, lambda: self._read(target, source, nbytes))
 
+    def _cuMemcpyDtoDAsync(self, target: int, source: int, nbytes: int, stream: int) -> tuple[int]:
+        device = self._stream(stream).device
+
+        def operation() -> bool:
+            if self._reaches(device, source, nbytes) and self._reaches(device, target, nbytes):
+                self._move(target, source, nbytes)
+            return True
+
+        return self._give(stream, lambda: operation)
+
+    def _move(self, target: int, source: int, nbytes: int) -> None:
+        kept = ctypes.create_string_buffer(nbytes)
+        self._read(ctypes.addressof(kept), source, nbytes)
+        self._write(target, kept.raw, nbytes)
+
     def _set(self, address: int, byte: int, nbytes: int) -> None:
         ctypes.memset(address, byte, nbytes)
 

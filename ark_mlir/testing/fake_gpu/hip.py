@@ -65,6 +65,7 @@ _FUNCTIONS = {
     "hipHostMalloc": "cuMemHostAlloc",
     "hipInit": "cuInit",
     "hipMalloc": "cuMemAlloc",
+    "hipMemcpyDtoDAsync": "cuMemcpyDtoDAsync",
     "hipMemcpyDtoHAsync": "cuMemcpyDtoHAsync",
     "hipMemcpyHtoDAsync": "cuMemcpyHtoDAsync",
     "hipMemsetD8Async": "cuMemsetD8Async",
