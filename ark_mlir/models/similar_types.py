@@ -55,8 +55,8 @@ _BY_KNOWN = {
     "nomic_bert": ("jina_bert", "new"),
 }  # fmt: skip
 
-# The ratio of difflib from which a name counts as misspelt: "lamma" and "llama" have 0.8, and "bart"
-# and "bert", which are different types, 0.75.
+# The ratio of difflib from which a name counts as misspelt: "lamma" and "llama" have 0.8, and
+# "bart" and "bert", which are different types, 0.75.
 _LEAST_RATIO = 0.76
 
 # A model type in lower case, with underscores -> the type that ark loads.

@@ -23,7 +23,7 @@ from functorch.compile import (  # pyright: ignore[reportMissingTypeStubs]
 )
 from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.partitioners import min_cut_rematerialization_partition
-from torch._guards import TracingContext
+from torch._guards import CompileContext, TracingContext
 from torch._subclasses.fake_tensor import unset_fake_temporarily
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
@@ -98,7 +98,9 @@ def backend(
     assert device is not None
     captures = _captures(mode, device)
     lower_dynamic = functools.partial(
-        Padded if sizes == "padded" else Specialised, waits=new_sizes == "wait"
+        Padded if sizes == "padded" else Specialised,
+        waits=new_sizes == "wait",
+        first_waits=not _is_traced_again(),
     )
     compiler = _Compiler(options_for(device, chosen), device, lower_dynamic, captures)
     lower = aot_autograd(
@@ -110,6 +112,12 @@ def backend(
     )
     with _known_attention(device):
         return lower(module, example_inputs)
+
+
+def _is_traced_again() -> bool:
+    """Returns True if TorchDynamo traced the function before, such as for another length."""
+    identity = CompileContext.current_compile_id()
+    return identity is not None and bool(identity.frame_compile_id)
 
 
 def _known_attention(device: torch.device) -> AbstractContextManager[Any]:

@@ -1,6 +1,7 @@
 """The readme of a wheel: README.md and the extras, with links to files as plain text.
 
-docs/installation.md describes the extras. A package index shows the readme without the repository, so that such links would lead nowhere.
+docs/installation.md describes the extras. A package index shows the readme without the repository,
+so that such links would lead nowhere.
 ``pyproject.toml`` names this module as the provider of the field.
 """
 
@@ -43,7 +44,7 @@ def extras(page: str) -> str:
     """
     found = re.search(r"^### Optional packages\n(.+?)(?=^##)", page, re.MULTILINE | re.DOTALL)
     if found is None:
-        raise ValueError("docs/installation.md: no section 'Optional packages' describes the extras")
+        raise ValueError("docs/installation.md: no section 'Optional packages'")
     return f"## Optional packages\n{found[1]}"
 
 
