@@ -32,6 +32,7 @@ from ..errors import CompileError, InvalidUsageError, UnsupportedError
 from .capturing import Captured
 from .decompositions import decompositions
 from .devices import device_of, options_for, reason_against
+from .lanes import compile_subgraph
 from .partition import PREFIX, bake_constants, find_problems, fuse
 from .specialise import Padded, Specialised, is_dynamic
 from .subgraph import CompiledSubgraph, Role, build_program
@@ -57,7 +58,8 @@ def backend(
     Args:
         options: ``target``, the fields of ``ark.CompileOptions``, ``sizes`` and ``new_sizes``, as
             in ``torch.compile(module, backend="ark", options={"target": "cpu:4"})``. By default the
-            target is the device of the tensors: the host, or an NVIDIA GPU. With
+            target is the device of the tensors: the host, or an NVIDIA GPU. A program on the host
+            that takes less than 100 µs then has one lane, and the calling thread runs it. With
             ``sizes="padded"``, the default, sizes that change are padded to the next of 4, 6, 8,
             12, 16, 24 and so on where the ops permit it; with ``"exact"``, each size is compiled.
             With ``new_sizes="background"``, the default, a thread compiles the program of a new
@@ -206,7 +208,7 @@ class _Compiler:
         roles = [_role(fused, argument, parameters) for argument in call.args]
         try:
             program = build_program(subgraph, str(call.target), roles)
-            executable = compile(program, **self._options)
+            executable = compile_subgraph(compile, program, subgraph, self._options)
         except (CompileError, UnsupportedError) as error:
             _LOG.warning("torch.compile: %s; the subgraph runs in eager PyTorch", error)
             return None
