@@ -382,9 +382,7 @@ def measure(name: str, target: str | None, device: str = "cpu", rounds: int = _R
     return row
 
 
-def in_turns(
-    arms: list[Callable[[], object]], rounds: int, device: str
-) -> list[tuple[float, ...]]:
+def in_turns(arms: list[Callable[[], object]], rounds: int, device: str) -> list[tuple[float, ...]]:
     """Returns the milliseconds of each arm's calls; which arm begins alternates."""
     for _ in range(_WARM_UP):
         for arm in arms:

@@ -104,7 +104,8 @@ def backend(
         waits=new_sizes == "wait",
         first_waits=not _is_traced_again(),
     )
-    compiler = _Compiler(options_for(device, chosen), device, lower_dynamic, captures)
+    guarded = CompileContext.current_compile_id() is not None
+    compiler = _Compiler(options_for(device, chosen), device, lower_dynamic, captures, guarded)
     lower = aot_autograd(
         fw_compiler=compiler.forward,
         bw_compiler=compiler.backward,
@@ -148,11 +149,13 @@ class _Compiler:
         device: torch.device,
         lower_dynamic: Callable[..., Callable[..., Any]],
         captures: bool,
+        guarded: bool,
     ) -> None:
         self._options = options
         self._device = device
         self._lower_dynamic = lower_dynamic
         self._captures = captures
+        self._guarded = guarded
 
     def forward(self, module: GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
         """Compiles the graph of a forward pass, or of an inference."""
@@ -212,7 +215,9 @@ class _Compiler:
         except (CompileError, UnsupportedError) as error:
             _LOG.warning("torch.compile: %s; the subgraph runs in eager PyTorch", error)
             return None
-        compiled = CompiledSubgraph(executable, subgraph, roles, self._device)
+        compiled = CompiledSubgraph(
+            executable, subgraph, roles, self._device, guarded=self._guarded
+        )
         setattr(fused, str(call.target), compiled)
         return compiled
 
