@@ -198,6 +198,9 @@ class _Compiler:
             if node.op == "call_module" and node.target.startswith(PREFIX)
         ]
         subgraphs = [self._compile_subgraph(fused, call, parameters) for call in calls]
+        # Generates the function of the graph now. Its stand-in, which generates it when it is
+        # called first, would pass each later call through four functions of PyTorch.
+        assert fused.code
         if not self._captures:
             return fused.forward
         compiled = [subgraph for subgraph in subgraphs if subgraph is not None]

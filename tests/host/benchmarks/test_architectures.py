@@ -78,7 +78,7 @@ def test_the_table_has_a_line_for_each_row(architectures: Any) -> None:
     ]
 
 
-def test_both_arms_are_timedin_turns(
+def test_both_arms_are_timed_in_turns(
     architectures: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: list[int] = []
