@@ -1,6 +1,7 @@
 """Well-known architectures through ``torch.compile(backend="ark")``, on this machine.
 
     python benchmarks/architectures.py [--only NAME]... [--target T] [--device D] [--output F]
+    python benchmarks/architectures.py --rounds 50 --threads 1 --target cpu:1 --output F
     python benchmarks/architectures.py --page docs/support.md
 
 The weights are random; the ops and the structure are those of the real models. ResNet-18 has its
@@ -13,15 +14,22 @@ ark     ATen ops in these programs
 rest    ATen ops that PyTorch executes, without views
 error   the largest difference from PyTorch in fp32, relative to its largest result
 first   seconds of the first call
-ark ms, eager ms  the fastest of some calls, taken in turns
+ark ms, eager ms  the medians of calls of both arms in turns
+ratio   the median, over the rounds, of ark's time divided by eager's
 
-With --page, nothing is timed, and the other columns replace the table of a page.
+Other work on the machine affects both calls of a round, so that the ratio is steadier than the
+times. A line below the table has the conditions, with the load of the machine (the mean number of
+processes that run or wait). With --page, nothing is timed, and the other columns replace the table
+of a page.
 """
 
 from __future__ import annotations
 
 import argparse
 import operator
+import os
+import platform
+import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -37,6 +45,7 @@ from architecture_nets import NETS
 __all__ = ["CASES", "Row", "measure"]
 
 _ROUNDS = 5
+_WARM_UP = 3  # calls of each arm before the rounds
 
 
 @dataclass
@@ -51,6 +60,7 @@ class Row:
     first: float = 0.0
     ark_ms: float = 0.0
     eager_ms: float = 0.0
+    ratio: float = 0.0
 
     def cells(self) -> tuple[str, ...]:
         return (
@@ -62,10 +72,11 @@ class Row:
             f"{self.first:.1f}",
             f"{self.ark_ms:.2f}",
             f"{self.eager_ms:.2f}",
+            f"{self.ratio:.2f}",
         )
 
 
-HEADER = ("architecture", "parts", "ark", "rest", "error", "first s", "ark ms", "eager ms")
+HEADER = ("architecture", "parts", "ark", "rest", "error", "first s", "ark ms", "eager ms", "ratio")
 _UNTIMED = 5  # the number of columns before those of times
 _BEGIN, _END = "<!-- begin architectures -->\n\n", "\n\n<!-- end architectures -->"
 
@@ -363,16 +374,35 @@ def measure(name: str, target: str | None, device: str = "cpu", rounds: int = _R
         got = compiled(**inputs)
         row.first = time.perf_counter() - start
         row.error = _error(got, module(**inputs))
-        times = [
-            (
-                _milliseconds(lambda: compiled(**inputs), device),
-                _milliseconds(lambda: module(**inputs), device),
-            )
-            for _ in range(rounds)
-        ]
-    if times:
-        row.ark_ms, row.eager_ms = (min(column) for column in zip(*times, strict=True))
+        if rounds:
+            arms = [lambda: compiled(**inputs), lambda: module(**inputs)]
+            ours, theirs = in_turns(arms, rounds, device)
+            row.ark_ms, row.eager_ms = statistics.median(ours), statistics.median(theirs)
+            row.ratio = statistics.median(a / b for a, b in zip(ours, theirs, strict=True))
     return row
+
+
+def in_turns(arms: list[Callable[[], object]], rounds: int, device: str) -> list[tuple[float, ...]]:
+    """Returns the milliseconds of each arm's calls; which arm begins alternates."""
+    for _ in range(_WARM_UP):
+        for arm in arms:
+            _milliseconds(arm, device)
+    times: list[list[float]] = []
+    for number in range(rounds):
+        order = [0, 1] if number % 2 == 0 else [1, 0]
+        taken = {index: _milliseconds(arms[index], device) for index in order}
+        times.append([taken[0], taken[1]])
+    return list(zip(*times, strict=True))
+
+
+def conditions(target: str | None, device: str, rounds: int, loads: list[float]) -> str:
+    """Returns a sentence with the conditions of a measurement."""
+    where = torch.cuda.get_device_name() if device == "cuda" else platform.machine()
+    return (
+        f"{where}, {os.cpu_count()} cores; ark's target {target or device}, "
+        f"{torch.get_num_threads()} threads of PyTorch {torch.__version__}; {rounds} rounds; "
+        f"load {min(loads):.1f} to {max(loads):.1f}, median {statistics.median(loads):.1f}."
+    )
 
 
 def table(rows: list[Row], columns: int = len(HEADER)) -> str:
@@ -398,12 +428,17 @@ def main() -> int:
     parser.add_argument("--target", help="target of ark, by default that of the device")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--output", type=Path, help="file for the table")
+    parser.add_argument("--rounds", type=int, default=_ROUNDS, help="timed calls of each arm")
+    parser.add_argument("--threads", type=int, help="threads of PyTorch")
     parser.add_argument("--page", type=Path, help="page whose table is replaced; times nothing")
     options = parser.parse_args()
     if options.page and options.only:
         parser.error("--page writes all architectures; --only selects some")
-    rounds = 0 if options.page else _ROUNDS
+    if options.threads:
+        torch.set_num_threads(options.threads)
+    rounds = 0 if options.page else options.rounds
     rows: list[Row] = []
+    loads: list[float] = []
     failed = 0
     for name in options.only or CASES:
         try:
@@ -412,13 +447,15 @@ def main() -> int:
             failed += 1
             print(f"{name}: {type(error).__name__}: {error}".partition("\n")[0], file=sys.stderr)
             continue
+        loads.append(os.getloadavg()[0])
         rest = ", ".join(sorted(set(rows[-1].rest)))
         print("  ".join(rows[-1].cells()), rest, file=sys.stderr, flush=True)
     print(table(rows))
     if options.page and not failed:
         write_page(options.page, rows)
-    if options.output:
-        options.output.write_text(table(rows) + "\n", encoding="utf-8")
+    if options.output and rows:
+        line = conditions(options.target, options.device, rounds, loads)
+        options.output.write_text(f"{table(rows)}\n\n{line}\n", encoding="utf-8")
     return 1 if failed else 0
 
 

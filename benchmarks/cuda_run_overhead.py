@@ -145,7 +145,7 @@ def part(cuda: IdleCuda) -> Callable[[], object]:
     graph.output(result)
     roles = ["input", *["parameter"] * PARAMETERS]
     compiled = CompiledSubgraph(
-        loaded(program, cuda), torch.fx.GraphModule({}, graph), roles, torch.device("cpu")
+        loaded(program, cuda), torch.fx.GraphModule({}, graph), roles, torch.device("cpu"), True
     )
     # Attributes of the class cost as little as those of a real tensor on a GPU. A subclass of
     # Parameter would add torch's dispatch to each call.

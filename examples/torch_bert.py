@@ -10,6 +10,11 @@ import torch
 import torch.nn.functional as F
 
 
+def device_of(target: str) -> str:
+    """Returns PyTorch's device for a target of ark: a GPU if PyTorch sees one."""
+    return "cuda" if target.startswith("cuda") and torch.cuda.is_available() else "cpu"
+
+
 class TorchBert:
     """A BERT encoder on arrays under their Hugging Face names.
 
@@ -23,15 +28,20 @@ class TorchBert:
         layers: int,
         heads: int,
         eps: float = 1e-12,
+        device: str = "cpu",
     ) -> None:
+        self.device = device
         # Mapped arrays are read-only, which torch.from_numpy warns about: copy them.
-        self.weights = {name: torch.from_numpy(np.array(a)) for name, a in arrays.items()}
+        self.weights = {
+            name: torch.from_numpy(np.array(a)).to(device) for name, a in arrays.items()
+        }
         self.layers, self.heads, self.eps = layers, heads, eps
 
     def embed(self, ids: np.ndarray[Any, Any], mask: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """Returns ``[batch, hidden]`` vectors of length one for ``[batch, length]`` tokens."""
         with torch.inference_mode():
-            return self.forward(torch.from_numpy(ids), torch.from_numpy(mask)).numpy()
+            given = torch.from_numpy(ids).to(self.device), torch.from_numpy(mask).to(self.device)
+            return self.forward(*given).cpu().numpy()
 
     def forward(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """Implements :meth:`embed` on torch tensors; `mask` is bool."""

@@ -17,7 +17,7 @@ from ..runtime.ranks.rank_bundle import lanes_of_rank
 from .agreement import check_iterations, is_stale
 
 if TYPE_CHECKING:
-    from ..runtime.cpu.lanes import Lanes
+    from ..runtime.cpu.lanes import LaneThreads
     from .communicator import CollectiveCall, ControlMessages
     from .shared import Segment, SharedMemory
 
@@ -39,6 +39,11 @@ class RankDriver(CpuDriver):
 
     def _lanes_here(self, bundle: Bundle) -> Sequence[int]:
         return lanes_of_rank(bundle, self._rank)
+
+    def _fits_the_caller(self, bundle: Bundle) -> bool:
+        """Returns False: the calling thread watches for failures of other ranks."""
+        del bundle
+        return False
 
     def _take(self, nbytes: int) -> SharedMemory:
         return self._segment.take(nbytes)
@@ -71,7 +76,7 @@ class RankDriver(CpuDriver):
         if self._current_call().find_failure():
             run.abort()
 
-    def _result(self, lanes: Lanes, run: Run) -> tuple[list[int], tuple[int, ...]]:
+    def _result(self, lanes: LaneThreads, run: Run) -> tuple[list[int], tuple[int, ...]]:
         report = run.kernel.report
         count = len(run.kernel.bundle.tables.lanes)
         if not report[0] or self._is_complete(run):
@@ -90,7 +95,7 @@ class RankDriver(CpuDriver):
         expected = np.array([epoch * count % (1 << 64) for count in arrivals], np.uint64)
         return bool((kernel.arrivals(self.epoch) == expected).all())
 
-    def _exchange_codes(self, lanes: Lanes, run: Run) -> dict[int, int]:
+    def _exchange_codes(self, lanes: LaneThreads, run: Run) -> dict[int, int]:
         """Returns the return values of all ranks' lanes in a run that failed, by lane.
 
         Waits until all lanes have left the kernel, so that the report is complete. Raises

@@ -6,6 +6,7 @@ gate, and whether attention and MLP are parallel.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Collection
 
 from ..errors import shorten
@@ -54,6 +55,10 @@ _BY_KNOWN = {
     "nomic_bert": ("jina_bert", "new"),
 }  # fmt: skip
 
+# The ratio of difflib from which a name counts as misspelt: "lamma" and "llama" have 0.8, and
+# "bart" and "bert", which are different types, 0.75.
+_LEAST_RATIO = 0.76
+
 # A model type in lower case, with underscores -> the type that ark loads.
 SIMILAR = {kind: known for known, kinds in _BY_KNOWN.items() for kind in kinds}
 
@@ -68,16 +73,30 @@ def describe_unknown(kind: str, known: Collection[str]) -> str:
     Example:
         >>> describe_unknown("falcon", ["llama", "phi"]).partition(";")[0]
         "unknown model type 'falcon': the most similar type that ark loads is phi"
+        >>> describe_unknown("lamma", ["llama", "phi"]).partition(";")[0]
+        "unknown model type 'lamma': the closest name of a type that ark loads is llama"
     """
-    spelling = kind.lower().replace("-", "_")
-    same = [name for name in known if name.lower().replace("-", "_") == spelling]
-    similar = same[0] if same else SIMILAR.get(spelling)
-    reason = (
-        "docs/support.md lists the types that ark loads"
-        if similar is None
-        else f"the most similar type that ark loads is {similar}"
-    )
+    names = {_spelling(name): name for name in known}
+    spelling = _spelling(kind)
+    similar = names.get(spelling) or SIMILAR.get(spelling)
+    reason = "docs/support.md lists the types that ark loads"
+    if similar is not None:
+        reason = f"the most similar type that ark loads is {similar}"
+    elif (closest := _find_closest(spelling, names)) in names:
+        reason = f"the closest name of a type that ark loads is {names[closest]}"
+    elif closest is not None:
+        reason = f"for {closest}, the closest name, the most similar type is {SIMILAR[closest]}"
     return (
         f"unknown model type {shorten(kind)}: {reason}; "
         'torch.compile(model, backend="ark") compiles other models'
     )
+
+
+def _spelling(kind: str) -> str:
+    return kind.lower().replace("-", "_")
+
+
+def _find_closest(spelling: str, names: Collection[str]) -> str | None:
+    """Returns the spelling of a type that ark loads or lists that is closest, or None."""
+    found = difflib.get_close_matches(spelling, [*names, *SIMILAR], n=1, cutoff=_LEAST_RATIO)
+    return found[0] if found else None

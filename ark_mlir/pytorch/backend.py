@@ -23,7 +23,7 @@ from functorch.compile import (  # pyright: ignore[reportMissingTypeStubs]
 )
 from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.partitioners import min_cut_rematerialization_partition
-from torch._guards import TracingContext
+from torch._guards import CompileContext, TracingContext
 from torch._subclasses.fake_tensor import unset_fake_temporarily
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
@@ -32,6 +32,7 @@ from ..errors import CompileError, InvalidUsageError, UnsupportedError
 from .capturing import Captured
 from .decompositions import decompositions
 from .devices import device_of, options_for, reason_against
+from .lanes import compile_subgraph
 from .partition import PREFIX, bake_constants, find_problems, fuse
 from .specialise import Padded, Specialised, is_dynamic
 from .subgraph import CompiledSubgraph, Role, build_program
@@ -57,7 +58,8 @@ def backend(
     Args:
         options: ``target``, the fields of ``ark.CompileOptions``, ``sizes`` and ``new_sizes``, as
             in ``torch.compile(module, backend="ark", options={"target": "cpu:4"})``. By default the
-            target is the device of the tensors: the host, or an NVIDIA GPU. With
+            target is the device of the tensors: the host, or an NVIDIA GPU. A program on the host
+            that takes less than 100 µs then has one lane, and the calling thread runs it. With
             ``sizes="padded"``, the default, sizes that change are padded to the next of 4, 6, 8,
             12, 16, 24 and so on where the ops permit it; with ``"exact"``, each size is compiled.
             With ``new_sizes="background"``, the default, a thread compiles the program of a new
@@ -98,9 +100,12 @@ def backend(
     assert device is not None
     captures = _captures(mode, device)
     lower_dynamic = functools.partial(
-        Padded if sizes == "padded" else Specialised, waits=new_sizes == "wait"
+        Padded if sizes == "padded" else Specialised,
+        waits=new_sizes == "wait",
+        first_waits=not _is_traced_again(),
     )
-    compiler = _Compiler(options_for(device, chosen), device, lower_dynamic, captures)
+    guarded = CompileContext.current_compile_id() is not None
+    compiler = _Compiler(options_for(device, chosen), device, lower_dynamic, captures, guarded)
     lower = aot_autograd(
         fw_compiler=compiler.forward,
         bw_compiler=compiler.backward,
@@ -110,6 +115,12 @@ def backend(
     )
     with _known_attention(device):
         return lower(module, example_inputs)
+
+
+def _is_traced_again() -> bool:
+    """Returns True if TorchDynamo traced the function before, such as for another length."""
+    identity = CompileContext.current_compile_id()
+    return identity is not None and bool(identity.frame_compile_id)
 
 
 def _known_attention(device: torch.device) -> AbstractContextManager[Any]:
@@ -138,11 +149,13 @@ class _Compiler:
         device: torch.device,
         lower_dynamic: Callable[..., Callable[..., Any]],
         captures: bool,
+        guarded: bool,
     ) -> None:
         self._options = options
         self._device = device
         self._lower_dynamic = lower_dynamic
         self._captures = captures
+        self._guarded = guarded
 
     def forward(self, module: GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
         """Compiles the graph of a forward pass, or of an inference."""
@@ -185,6 +198,9 @@ class _Compiler:
             if node.op == "call_module" and node.target.startswith(PREFIX)
         ]
         subgraphs = [self._compile_subgraph(fused, call, parameters) for call in calls]
+        # Generates the function of the graph now. Its stand-in, which generates it when it is
+        # called first, would pass each later call through four functions of PyTorch.
+        assert fused.code
         if not self._captures:
             return fused.forward
         compiled = [subgraph for subgraph in subgraphs if subgraph is not None]
@@ -198,11 +214,13 @@ class _Compiler:
         roles = [_role(fused, argument, parameters) for argument in call.args]
         try:
             program = build_program(subgraph, str(call.target), roles)
-            executable = compile(program, **self._options)
+            executable = compile_subgraph(compile, program, subgraph, self._options)
         except (CompileError, UnsupportedError) as error:
             _LOG.warning("torch.compile: %s; the subgraph runs in eager PyTorch", error)
             return None
-        compiled = CompiledSubgraph(executable, subgraph, roles, self._device)
+        compiled = CompiledSubgraph(
+            executable, subgraph, roles, self._device, guarded=self._guarded
+        )
         setattr(fused, str(call.target), compiled)
         return compiled
 

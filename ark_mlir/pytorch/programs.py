@@ -1,7 +1,8 @@
 """The compiled programs of a graph.
 
-The first program of a graph is compiled at once. The program of further sizes is compiled by a
-background thread, and the caller uses another program or PyTorch until then.
+The first program of a graph is compiled at once, unless PyTorch traced the function before, for
+other sizes. The program of further sizes is compiled by a background thread, and the caller uses
+another program or PyTorch until then.
 """
 
 # pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -36,10 +37,12 @@ class Programs:
     Args:
         waits: True if each program is compiled when it is requested. PyTorch's deterministic
             algorithms have the same effect, as the results of a call then never depend on time.
+        first_waits: True if the first program is compiled when it is requested.
     """
 
-    def __init__(self, waits: bool) -> None:
+    def __init__(self, waits: bool, first_waits: bool = True) -> None:
         self._waits = waits
+        self._first_waits = first_waits
         self._known: OrderedDict[Hashable, Compiled] = OrderedDict()
         self._called: set[Hashable] = set()
         self._jobs: dict[Hashable, Job] = {}
@@ -104,7 +107,9 @@ class Programs:
     def _must_wait(self, key: Hashable) -> bool:
         if self._waits or torch.are_deterministic_algorithms_enabled():
             return True
-        return not self._known or key in self._failed or not background.can_start()
+        if self._first_waits and not self._known:
+            return True
+        return key in self._failed or not background.can_start()
 
     def _find(self, key: Hashable, capturing: bool) -> Compiled | None:
         with self._lock:

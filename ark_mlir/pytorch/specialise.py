@@ -61,8 +61,8 @@ def _is_on_gpu(module: torch.fx.GraphModule) -> bool:
 class Specialised:
     """A callable that compiles a graph for each set of sizes.
 
-    A call with new sizes runs in PyTorch while a background thread compiles, unless no program of
-    the graph is known or `waits` is True.
+    A call with new sizes runs in PyTorch while a background thread compiles. Calls wait for all
+    programs if `waits`, and for the first one if `first_waits`.
     """
 
     def __init__(
@@ -72,12 +72,13 @@ class Specialised:
         static: frozenset[int],
         *,
         waits: bool,
+        first_waits: bool = True,
     ) -> None:
         self._module = module
         self._compile = compile
         self._static = static
         self._on_gpu = _is_on_gpu(module)
-        self._programs = Programs(waits)
+        self._programs = Programs(waits, first_waits)
         self._by_make_fx = Programs(waits=True)
         self._is_recorded = True  # False after a refusal: make_fx traces the graph
 
@@ -140,7 +141,7 @@ class Padded:
     log states the reason.
 
     While a background thread compiles a bucket, a call uses the program of a larger bucket, or runs
-    in PyTorch. The first program of the graph, and all programs if `waits`, are compiled at once.
+    in PyTorch. Calls wait for all programs if `waits`, and for the first one if `first_waits`.
     """
 
     def __init__(
@@ -150,12 +151,13 @@ class Padded:
         static: frozenset[int],
         *,
         waits: bool,
+        first_waits: bool = True,
     ) -> None:
         self._module = module
         self._compile = compile
         self._on_gpu = _is_on_gpu(module)
-        self._exact = Specialised(module, compile, static, waits=waits)
-        self._programs = Programs(waits)
+        self._exact = Specialised(module, compile, static, waits=waits, first_waits=first_waits)
+        self._programs = Programs(waits, first_waits)
         self._refused: set[_Key] = set()
         nodes = [node for node in module.graph.nodes if node.op == "placeholder"]
         self._described = [node.meta.get("val") for node in nodes]

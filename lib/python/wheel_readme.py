@@ -1,6 +1,7 @@
-"""The readme of a wheel: README.md, with links to files of the repository as plain text.
+"""The readme of a wheel: README.md and the extras, with links to files as plain text.
 
-A package index shows the readme without the repository, so that such links would lead nowhere.
+docs/installation.md describes the extras. A package index shows the readme without the repository,
+so that such links would lead nowhere.
 ``pyproject.toml`` names this module as the provider of the field.
 """
 
@@ -35,9 +36,24 @@ def without_links(text: str) -> str:
     return "".join(parts)
 
 
+def extras(page: str) -> str:
+    """Returns the section of docs/installation.md that describes the extras, as a section of the
+    readme.
+
+    Raises ValueError if the page has no such section.
+    """
+    found = re.search(r"^### Optional packages\n(.+?)(?=^##)", page, re.MULTILINE | re.DOTALL)
+    if found is None:
+        raise ValueError("docs/installation.md: no section 'Optional packages'")
+    return f"## Optional packages\n{found[1]}"
+
+
 def dynamic_metadata(field: str, settings: Mapping[str, object], *_: object) -> dict[str, str]:
     """Returns the field ``readme``, as scikit-build-core asks its providers for it."""
     if field != "readme" or settings:
         raise ValueError(f"only the field readme, without settings, not {field!r}: {settings}")
     text = (ROOT / "README.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "installation.md").read_text(encoding="utf-8")
+    head, first, rest = text.partition("## First program\n")
+    text = f"{head}{extras(page)}{first}{rest}"
     return {"content-type": "text/markdown", "text": without_links(text)}

@@ -5,6 +5,7 @@ tests/wheel checks the same of an installed wheel, with what CMake adds.
 
 from __future__ import annotations
 
+import importlib
 import re
 import subprocess
 import zipfile
@@ -17,6 +18,15 @@ ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.skipif(
     not (ROOT / "ark_mlir").is_dir(), reason="needs the sources of the package, not a wheel"
 )
+
+
+@pytest.fixture
+def metadata(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The file METADATA of a wheel."""
+    build = pytest.importorskip("scikit_build_core.build", reason="the build backend is missing")
+    monkeypatch.chdir(ROOT)
+    name = build.prepare_metadata_for_build_wheel(str(tmp_path))
+    return (tmp_path / name / "METADATA").read_text()
 
 
 @pytest.fixture
@@ -35,14 +45,8 @@ def test_the_wheel_has_the_package_only(packaged: set[str]) -> None:
     assert sources <= packaged
 
 
-def test_the_readme_of_a_wheel_has_no_links_to_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_readme_of_a_wheel_has_no_links_to_files(metadata: str) -> None:
     """A package index shows the page without the repository."""
-    build = pytest.importorskip("scikit_build_core.build", reason="the build backend is missing")
-    monkeypatch.chdir(ROOT)
-    name = build.prepare_metadata_for_build_wheel(str(tmp_path))
-    metadata = (tmp_path / name / "METADATA").read_text()
     assert "Description-Content-Type: text/markdown" in metadata
     page = metadata.partition("\n\n")[2]
     assert page.splitlines()[0] == (ROOT / "README.md").read_text().splitlines()[0]
@@ -55,6 +59,33 @@ def test_the_readme_of_a_wheel_has_no_links_to_files(
     # Code is not changed.
     for block in re.findall(r"```.*?```", (ROOT / "README.md").read_text(), re.DOTALL):
         assert block in page
+
+
+def test_the_readme_of_a_wheel_describes_every_extra(metadata: str) -> None:
+    head, _, page = metadata.partition("\n\n")
+    provided = set(re.findall(r"^Provides-Extra: (\S+)$", head, re.MULTILINE))
+    assert {"cuda12", "torch", "serve"} <= provided
+    section = page.partition("## Optional packages")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (`[^|]+`) \| ([^|]+) \| ([^|]+) \|$", section, re.MULTILINE)
+    described = {name for names, _, _ in rows for name in re.findall(r"`([^`]+)`", names)}
+    assert described == provided
+    assert page.index("## Optional packages") < page.index("## First program")
+
+
+def test_a_page_without_extras_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ROOT / "lib" / "python")
+    readme = importlib.import_module("wheel_readme")
+    with pytest.raises(ValueError, match="no section 'Optional packages'"):
+        readme.extras("# Installation\n\n## A wheel\n")
+
+
+def test_the_metadata_has_addresses_once_the_project_has_one(metadata: str) -> None:
+    """The source has no public address; docs/installation.md says so. Whoever publishes the
+    source replaces that sentence by [project.urls], and no address is invented before."""
+    pages = (ROOT / "docs" / "installation.md").read_text()
+    says_none = "no public address yet" in " ".join(pages.split())
+    addresses = re.findall(r"^Project-URL: .+, (https://\S+)$", metadata, re.MULTILINE)
+    assert says_none != bool(addresses)
 
 
 def test_the_wheel_has_no_emulator(packaged: set[str]) -> None:

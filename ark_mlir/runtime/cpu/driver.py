@@ -1,4 +1,7 @@
-"""The cpu driver: one thread per lane, all of which call the same function of a shared object."""
+"""The cpu driver: one thread per lane, all of which call the same function of a shared object.
+
+The calling thread itself runs a program of one lane whose predicted time is short.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from . import host
 from .elf import check_image
 from .exchange import HostExchange
 from .kernel import HostMemory, Kernel, Run
-from .lanes import Lanes
+from .lanes import CallingThread, Lanes, LaneThreads
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -34,6 +37,12 @@ _POLL_SECONDS = 0.25
 GRACE_SECONDS = 10.0
 # Ctrl-C returns within two seconds, whatever the lanes do.
 INTERRUPT_GRACE_SECONDS = 1.5
+# The calling thread runs a lane only if its predicted time is below this limit, since Ctrl-C waits
+# for the end of the lane. The prediction may be wrong by a factor, not by a thousand.
+SHORT_NS = 100_000
+# The calling thread may have a small stack, and bodies keep tiles on it. Tiles are parts of the
+# buffers of the program.
+_SMALL_BYTES = 1 << 20
 
 
 class CpuDriver:
@@ -48,6 +57,9 @@ class CpuDriver:
         self.epoch = 0
         self._kernel: Kernel | None = None
         self._lanes: Lanes | None = None
+        # The threads of the last launch: `_lanes`, or the calling thread.
+        self._used: LaneThreads | None = None
+        self._is_small = False
         # The run that the lanes execute, or the last one.
         self._run: Run | None = None
         self._is_resident = False
@@ -62,6 +74,17 @@ class CpuDriver:
         host.check_target(target, bundle.where)
         check_image(bundle.sections["kernel"], target.arch, bundle.where)
         self._kernel = Kernel(bundle, self._lanes_here(bundle), self._take)
+        self._is_small = self._fits_the_caller(bundle)
+
+    def _fits_the_caller(self, bundle: Bundle) -> bool:
+        """Returns True if the calling thread may run the program where it takes little time."""
+        manifest = bundle.manifest
+        nbytes = manifest.arena + sum(buffer.bytes for buffer in manifest.buffers)
+        return (
+            len(bundle.tables.lanes) == 1
+            and nbytes <= _SMALL_BYTES
+            and 0 < bundle.tables.predicted_ns <= SHORT_NS
+        )
 
     def _lanes_here(self, bundle: Bundle) -> Sequence[int]:
         """Returns the lanes that run in this process."""
@@ -122,12 +145,12 @@ class CpuDriver:
     def launch(self, launch: Launch) -> None:
         """See :meth:`Driver.launch`."""
         kernel = self._loaded()
-        lanes = self._ready_lanes()
+        self._used = CallingThread() if self._is_short(launch) else self._ready_lanes()
         self._clear(kernel, launch)
         # Until this run has ended without an error, the counters are invalid.
         self._dirty = self._is_pending = True
         try:
-            self._start(kernel, lanes, launch)
+            self._start(kernel, self._used, launch)
         except BaseException:
             self._interrupt()
             raise
@@ -141,7 +164,15 @@ class CpuDriver:
         kernel.report[:] = 0
         kernel.status[:] = 0
 
-    def _start(self, kernel: Kernel, lanes: Lanes, launch: Launch) -> None:
+    def _is_short(self, launch: Launch) -> bool:
+        """Returns True if the calling thread runs the launch."""
+        if not self._is_small or self._is_resident or self._run is not None:
+            return False
+        if self._lanes is not None and self._lanes.stopping:
+            return False
+        return launch.iterations * self._loaded().bundle.tables.predicted_ns <= SHORT_NS
+
+    def _start(self, kernel: Kernel, lanes: LaneThreads, launch: Launch) -> None:
         """Rings the doorbell if the lanes are in the kernel, and launches the kernel otherwise."""
         run = self._run
         if run is not None:
@@ -157,11 +188,11 @@ class CpuDriver:
 
     def wait(self) -> Outcome:
         """See :meth:`Driver.wait`."""
-        if self._run is None or self._lanes is None:
+        if self._run is None or self._used is None:
             raise DeviceError("nothing was launched")
         try:
-            self._join(self._lanes, self._run)
-            return self._finish(self._lanes, self._run)
+            self._join(self._used, self._run)
+            return self._finish(self._used, self._run)
         except DeviceError:
             self._stop()
             raise
@@ -205,7 +236,7 @@ class CpuDriver:
         """See :meth:`Driver.close`: a lane that never ends keeps only the memory that it uses."""
         if os.getpid() != self._process:
             # A fork has no lanes, and the shared memory belongs to the run of the parent.
-            self._lanes = self._run = self._kernel = None
+            self._lanes = self._used = self._run = self._kernel = None
             return
         if self._run is not None:
             self._interrupt()
@@ -213,7 +244,7 @@ class CpuDriver:
         if self._lanes is not None:
             # Idle threads end without delay.
             self._lanes.ended(INTERRUPT_GRACE_SECONDS)
-        self._lanes = self._kernel = None
+        self._lanes = self._used = self._kernel = None
 
     # -- lanes -------------------------------------------------------------------------------
 
@@ -230,7 +261,7 @@ class CpuDriver:
             self._lanes = Lanes(len(self._loaded().lanes), f"ark:{bundle.manifest.program}")
         return self._lanes
 
-    def _join(self, lanes: Lanes, run: Run) -> None:
+    def _join(self, lanes: LaneThreads, run: Run) -> None:
         if run.doorbell is None:
             ended = self._until_ended(lanes, run)
         else:
@@ -238,7 +269,7 @@ class CpuDriver:
         if not ended and not lanes.join(GRACE_SECONDS):
             raise _never_ended(lanes)
 
-    def _until_ended(self, lanes: Lanes, run: Run) -> bool:
+    def _until_ended(self, lanes: LaneThreads, run: Run) -> bool:
         """Waits until the lanes have left the kernel.
 
         Returns False if lanes are still in the kernel after an abort.
@@ -251,7 +282,7 @@ class CpuDriver:
                 return False
         return True
 
-    def _until_answered(self, lanes: Lanes, run: Run, doorbell: Doorbell) -> bool:
+    def _until_answered(self, lanes: LaneThreads, run: Run, doorbell: Doorbell) -> bool:
         """Waits until the lanes have completed their run.
 
         Returns False if the lanes leave the kernel instead.
@@ -270,11 +301,11 @@ class CpuDriver:
     def _watch(self, run: Run) -> None:
         """Called while the host waits for a run; subclasses abort the run for external reasons."""
 
-    def _result(self, lanes: Lanes, run: Run) -> tuple[list[int], tuple[int, ...]]:
+    def _result(self, lanes: LaneThreads, run: Run) -> tuple[list[int], tuple[int, ...]]:
         """Returns the words of the report, and the return values of all lanes of the program."""
         return run.kernel.report.tolist(), lanes.codes
 
-    def _finish(self, lanes: Lanes, run: Run) -> Outcome:
+    def _finish(self, lanes: LaneThreads, run: Run) -> Outcome:
         self._is_pending = False
         if lanes.failure is not None:
             raise DeviceError(f"a lane failed: {lanes.failure!r}") from lanes.failure
@@ -326,7 +357,7 @@ def _doorbell(kernel: Kernel) -> Doorbell:
     return Doorbell(HostMemory(8 * abi.DOORBELL_WORDS), len(kernel.lanes))
 
 
-def _never_ended(lanes: Lanes) -> DeviceError:
+def _never_ended(lanes: LaneThreads) -> DeviceError:
     stuck = ", ".join(map(str, lanes.running)) or "some"
     return DeviceError(
         f"lanes {stuck} did not end within {GRACE_SECONDS:g} s after an abort; "

@@ -1,4 +1,4 @@
-"""The worker threads of the cpu driver: one per lane, which live across launches."""
+"""The threads that run lanes on a cpu: one worker per lane, or the calling thread."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from typing import Protocol
 
 from ...errors import DeviceError
 from ...monitor import Monitor
+
+__all__ = ["STACK_BYTES", "CallingThread", "LaneThreads", "Lanes"]
 
 # Large, since bodies keep tiles on the stack; the system allocates only pages that are touched.
 STACK_BYTES = 64 << 20
@@ -26,6 +29,75 @@ def _renew_lock() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_renew_lock)
+
+
+class LaneThreads(Protocol):
+    """The threads that run the lanes of one launch."""
+
+    failure: BaseException | None
+
+    def run(self, work: Callable[[int], int]) -> None:
+        """Calls `work(lane)` for every lane, or starts the threads that do so."""
+
+    def join(self, timeout: float) -> bool:
+        """Returns True if every lane ended within `timeout` seconds."""
+        ...
+
+    @property
+    def idle(self) -> bool:
+        """True if no lane is running."""
+        ...
+
+    @property
+    def codes(self) -> tuple[int, ...]:
+        """The result of the function on each lane, or -1 if the lane has not ended."""
+        ...
+
+    @property
+    def running(self) -> tuple[int, ...]:
+        """The lanes that have not ended their work."""
+        ...
+
+
+class CallingThread:
+    """Runs the only lane of a program on the thread that calls `run`.
+
+    A hand-off to another thread and back takes 20 µs. Python handles Ctrl-C after the end of the
+    lane, so that only short lanes run here.
+    """
+
+    def __init__(self) -> None:
+        self.failure: BaseException | None = None
+        self._code = 0
+
+    def run(self, work: Callable[[int], int]) -> None:
+        """Calls `work(0)`; an exception of the work becomes `failure`."""
+        self.failure = None
+        self._code = -1
+        try:
+            self._code = work(0)
+        except Exception as error:  # the driver raises it, as that of another thread
+            self.failure = error
+
+    def join(self, timeout: float) -> bool:
+        """Returns True: the lane has ended."""
+        del timeout
+        return True
+
+    @property
+    def idle(self) -> bool:
+        """True: the lane has ended."""
+        return True
+
+    @property
+    def codes(self) -> tuple[int, ...]:
+        """The result of the lane, or -1 if it failed."""
+        return (self._code,)
+
+    @property
+    def running(self) -> tuple[int, ...]:
+        """No lane."""
+        return ()
 
 
 class Lanes:

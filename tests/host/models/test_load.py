@@ -90,6 +90,27 @@ def test_an_unknown_model_type(tmp_path: Path, kind: str, similar: str | None) -
     assert isinstance(error, ark.UnsupportedError)
 
 
+@pytest.mark.parametrize(
+    ("kind", "closest"),
+    [("lamma", "llama"), ("mistal", "mistral"), ("Qwn-2", "qwen2"), ("gpt-2", "gpt2")],
+)
+def test_a_misspelt_model_type(tmp_path: Path, kind: str, closest: str) -> None:
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": kind}))
+    reason = f"the closest name of a type that ark loads is {closest}; "
+    check(tmp_path, f"unknown model type {kind!r}: {reason}")
+
+
+def test_a_misspelt_type_with_a_relative(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "internlm4"}))
+    check(tmp_path, "for internlm, the closest name, the most similar type is llama; ")
+
+
+def test_a_different_type_with_a_near_name_is_not_misspelt(tmp_path: Path) -> None:
+    """bart, an encoder-decoder, differs from bert by one letter."""
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "bart"}))
+    check(tmp_path, "unknown model type 'bart': docs/support.md lists the types that ark loads; ")
+
+
 def test_similar_types_are_known() -> None:
     """The types of the table are unknown, and each has a type that ark loads."""
     known = {*FAMILIES, *WITH_IMAGES, *ENCODERS}

@@ -115,6 +115,27 @@ def toy(cuda: FakeCuda, kernel: bytes) -> Iterator[Renamed]:
 @pytest.fixture
 def part(toy: Renamed) -> Any:
     """A part ``x + w + 0.5`` that runs the toy program."""
+    return make_part(toy)
+
+
+@pytest.fixture(params=[False, True], ids=["PyTorch for cpu", "PyTorch for CUDA"])
+def guarded_part(
+    toy: Renamed, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Any:
+    """A part whose callers compare the strides of parameters, as TorchDynamo does.
+
+    PyTorch for CUDA has a function that compares addresses.
+    """
+    from ark_mlir.pytorch import subgraph
+
+    def equal(tensors: list[Any], addresses: list[int], numbers: list[int]) -> bool:
+        return all(tensors[n].data_ptr() == addresses[n] for n in numbers)
+
+    monkeypatch.setattr(subgraph, "_equal_addresses", equal if request.param else None)
+    return make_part(toy, guarded=True)
+
+
+def make_part(toy: Renamed, **options: Any) -> Any:
     from ark_mlir.pytorch.subgraph import CompiledSubgraph
 
     graph = torch.fx.Graph()
@@ -123,7 +144,7 @@ def part(toy: Renamed) -> Any:
     y.meta["val"] = torch.empty(128)
     graph.output(y)
     module = torch.fx.GraphModule({}, graph)
-    return CompiledSubgraph(toy, module, ["input", "parameter"], HOST)  # type: ignore[arg-type]
+    return CompiledSubgraph(toy, module, ["input", "parameter"], HOST, **options)  # type: ignore[arg-type]
 
 
 def assert_added(got: Any, x: Any, w: Any) -> None:
@@ -180,6 +201,25 @@ def test_a_parameter_that_becomes_another_view_of_its_memory_is_bound_again(
         w.data = on_gpu(view)
         assert_added(part(x, w), x, w)
         assert toy.bound == number + 1
+
+
+def test_a_guarded_part_sees_parameters_that_change(guarded_part: Any, toy: Renamed) -> None:
+    x, w = on_gpu(torch.randn(8, 16)), on_gpu(torch.randn(128))
+    for _ in range(2):
+        assert_added(guarded_part(x, w), x, w)
+    w.mul_(2)  # in place: the kernel reads the memory
+    assert_added(guarded_part(x, w), x, w)
+    assert toy.bound == 1
+    w.data = on_gpu(torch.randn(128))  # other memory
+    assert_added(guarded_part(x, w), x, w)
+    other = on_gpu(torch.randn(128))  # another tensor
+    assert_added(guarded_part(x, other), x, other)
+    assert toy.bound == 3
+    copied = on_gpu(torch.randn(256)[::2])
+    for bound in (4, 5):
+        assert_added(guarded_part(x, copied), x, copied)
+        assert toy.bound == bound
+        copied.mul_(2)
 
 
 def test_the_kernel_reads_what_an_optimizer_has_written(part: Any, toy: Renamed) -> None:

@@ -118,6 +118,52 @@ def test_a_call_does_not_wait_for_the_program_of_its_length(compiler: Compiler) 
     assert compiler.in_background() == [False, True]
 
 
+@pytest.mark.parametrize("sizes", ["padded", "exact"])
+def test_the_second_length_does_not_wait(compiler: Compiler, sizes: str) -> None:
+    """PyTorch traces the function again, with a dynamic size, and a thread compiles the program."""
+    from ark_mlir.pytorch import background
+
+    compiled = fast(attend, sizes=sizes)
+    check(compiled, attend, 6)
+    compiler.open.clear()
+    for _ in range(3):
+        check(compiled, attend, 40)  # returns although the compiler is blocked
+    assert compiler.runs == [6]
+    compiler.open.set()
+    assert background.wait_for_programs(_PATIENCE)
+    check(compiled, attend, 40)
+    assert compiler.runs == [6, 48 if sizes == "padded" else 40]
+    assert compiler.in_background() == [False, True]
+
+
+def test_the_second_length_waits_on_request(compiler: Compiler) -> None:
+    compiled = fast(attend, new_sizes="wait")
+    for length in (6, 40):
+        check(compiled, attend, length)
+    assert compiler.runs == [6, 48]
+    assert compiler.in_background() == [False, False]
+
+
+def test_the_second_length_of_a_graph_that_cannot_be_padded(compiler: Compiler) -> None:
+    from ark_mlir.pytorch import background
+
+    def flipped(x: Any) -> Any:
+        return x.flip(0) * 2
+
+    compiled = fast(flipped)
+    check(compiled, flipped, 6)
+    compiler.open.clear()
+    check(compiled, flipped, 9)
+    check(compiled, flipped, 9)
+    assert compiler.runs == [6]
+    compiler.open.set()
+    for _ in range(3):  # the thread tries two kinds of padding before it compiles the exact size
+        assert background.wait_for_programs(_PATIENCE)
+        check(compiled, flipped, 9)
+    assert compiler.runs == [6, 9]
+    assert compiler.in_background() == [False, True]
+
+
 def test_a_call_uses_the_program_of_a_larger_length_with_little_padding(
     compiler: Compiler,
 ) -> None:

@@ -1,0 +1,77 @@
+"""The convolutions of ResNet-50, as ``benchmarks/convolutions.py`` measures them."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .conftest import FOLDER, run_benchmark
+
+pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
+
+LAYERS = ("3x3-s2-512-512-14", "1x1-s1-512-2048-7")
+
+
+@pytest.fixture(scope="module")
+def bundles(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("convolutions")
+    words = [word for layer in LAYERS for word in ("--only", layer)]
+    done = run_benchmark(
+        "convolutions", "--compile", folder, "--target", "cpu:1", "--batch", 1, *words
+    )
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def convolutions() -> Any:
+    sys.path.insert(0, str(FOLDER))
+    try:
+        return importlib.import_module("convolutions")
+    finally:
+        sys.path.remove(str(FOLDER))
+
+
+def test_only_convolutions_with_windows_have_two_programs(bundles: Path) -> None:
+    assert {path.stem for path in bundles.iterdir()} == {*LAYERS, f"{LAYERS[0]}-product"}
+
+
+def test_layers_are_timed(bundles: Path, tmp_path: Path) -> None:
+    output = tmp_path / "table.md"
+    done = run_benchmark("convolutions", "--bundles", bundles, "--output", output)
+    assert done.returncode == 0, done.stderr
+    lines = output.read_text(encoding="utf-8").splitlines()
+    cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines[2:5]]
+    assert [row[0] for row in cells] == [*LAYERS, "all layers"]
+    assert all(float(row[2]) > 0 for row in cells)
+    assert float(cells[0][3]) > 0
+    assert cells[1][3] == ""
+    assert "of the time of all layers." in lines[-1]
+
+
+def test_a_folder_without_bundles_is_named(tmp_path: Path) -> None:
+    done = run_benchmark("convolutions", "--bundles", tmp_path)
+    assert done.returncode == 2
+    assert f"{tmp_path} has no bundle of a layer; --compile writes them" in done.stderr
+
+
+def test_the_share_of_the_copies_counts_each_layer(convolutions: Any) -> None:
+    first, second = convolutions.Layer(3, 3, 1, 8, 8, 8), convolutions.Layer(1, 1, 1, 8, 8, 8)
+    text = convolutions.report({first: {"ark": 10.0, "product": 8.0}, second: {"ark": 10.0}})
+    assert "The copies of windows take 15.0% of the time of all layers." in text
+    cells = [cell.strip() for cell in text.splitlines()[4].split("|")[1:-1]]
+    assert cells == ["all layers", "", "40.0", "34.0", ""]
+
+
+def test_the_layers_are_those_of_resnet_50(convolutions: Any) -> None:
+    """The network has 53 convolutions with 23.5 million weights, and 4.1 billion products."""
+    layers = convolutions.LAYERS
+    assert sum(layer.count for layer in layers) == 53
+    weights = sum(layer.count * layer.features * layer.depth for layer in layers)
+    products = sum(layer.count * layer.features * layer.depth * layer.windows for layer in layers)
+    assert weights == 23_454_912
+    assert products == pytest.approx(4.09e9, rel=0.01)
