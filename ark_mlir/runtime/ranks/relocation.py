@@ -35,7 +35,7 @@ from ..drivers.abi import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["PartAddresses", "domain_address", "relocate"]
+__all__ = ["PartAddresses", "domain_address", "index_counters", "relocate"]
 
 _COUNTERS_BYTES = RANK_COUNTERS * SEMAPHORE_STRIDE
 # Distances to peers, in the counters of a GPU, that fit into field B of a stop.
@@ -143,7 +143,7 @@ def _relocate_instructions(table: NDArray[np.int32], addresses: PartAddresses) -
     signals = codes == Opcode.SIGNAL
     ranks = numbers[signals] // RANK_COUNTERS + addresses.rank
     counters = _name_counters(ranks, numbers[signals] % RANK_COUNTERS, addresses)
-    result[signals, 1:3] = _index_counters(ranks, counters, addresses)
+    result[signals, 1:3] = index_counters(ranks, counters, addresses)
     stops = codes == Opcode.STOP
     stopped = result[stops, 2] + addresses.rank
     result[stops, 2] = _distances(stopped, addresses)
@@ -160,7 +160,7 @@ def _name_counters(
     return np.array([addresses.numbers.get(pair, pair[1]) for pair in pairs], np.int64)
 
 
-def _index_counters(
+def index_counters(
     ranks: NDArray[np.int64], counters: NDArray[np.int64], addresses: PartAddresses
 ) -> NDArray[np.int64]:
     """Returns the fields A and B of signals to counters of these ranks, ``[S, 2]``.

@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 _NAME = "fake_cuda_"
 _FIXED, _FIXED_NEW = 0x10, 0x100000
-# Places for memory that lies far apart, from 8 TiB on: every fifth of 16 regions of 4 TiB in turn, so
-# that memory lies on both sides of earlier memory.
-_REGIONS, _STEP, _REGION, _FIRST, _PLACE = 16, 5, 4 << 40, 8 << 40, 1 << 34
-_turns = itertools.count()
+# Addresses for memory that lies far apart, from 8 TiB on: every fifth of 16 regions of 4 TiB in turn,
+# so that memory lies on both sides of earlier memory.
+_REGIONS, _STEP, _REGION, _FIRST, _SLOT = 16, 5, 4 << 40, 8 << 40, 1 << 34
+_numbers = itertools.count()
 _PAGE = 2 << 20
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.mmap.restype = ctypes.c_void_p
@@ -43,10 +43,10 @@ def reserve_addresses(nbytes: int, far_apart: bool = False) -> Addresses:
 
     Raises OSError if memory or addresses are short.
     """
-    for _ in range(_REGION // _PLACE if far_apart else 1):
-        turn, flags = next(_turns), mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
-        region, place = turn * _STEP % _REGIONS, turn // _REGIONS % (_REGION // _PLACE)
-        wanted = _FIRST + region * _REGION + place * _PLACE if far_apart else None
+    for _ in range(_REGION // _SLOT if far_apart else 1):
+        number, flags = next(_numbers), mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+        region, slot = number * _STEP % _REGIONS, number // _REGIONS % (_REGION // _SLOT)
+        wanted = _FIRST + region * _REGION + slot * _SLOT if far_apart else None
         access = mmap.PROT_READ | mmap.PROT_WRITE
         address = _libc.mmap(wanted, nbytes, access, flags | (_FIXED_NEW if wanted else 0), -1, 0)
         if address != ctypes.c_void_p(-1).value:

@@ -120,7 +120,7 @@ def test_near_tables_use_one_field(make: Make) -> None:
 def test_a_wrong_upper_half_shows(
     mistake: str, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    index = relocation._index_counters
+    index = relocation.index_counters
 
     def spoil(*arguments: Any) -> Any:
         fields = np.array(index(*arguments))
@@ -129,6 +129,6 @@ def test_a_wrong_upper_half_shows(
         return fields
 
     world = make(stepping(2), FAR)
-    monkeypatch.setattr(relocation, "_index_counters", spoil)
+    monkeypatch.setattr(relocation, "index_counters", spoil)
     with pytest.raises((RuntimeError, ark.ArkError)):
         world.run(0)

@@ -153,7 +153,7 @@ def test_a_distance_that_no_stop_can_have(begin: int) -> None:
 
 @pytest.mark.parametrize("far", [True, False])
 def test_a_program_of_an_older_ark(far: bool) -> None:
-    """Its kernel does not read field B of a signal, and runs with near counters only."""
+    """A kernel of an older ark does not read field B of a signal: only near counters work."""
     linked = link(program())[0].bundle
     old = replace(linked, manifest=replace(linked.manifest, options={}))
     where = part_addresses(0, [1 << 30, (140 << 30) if far else (2 << 30), 3 << 30])
