@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 _NAME = "fake_cuda_"
 _FIXED, _FIXED_NEW = 0x10, 0x100000
-# Addresses for memory that lies far apart, from 8 TiB on: every fifth of 16 regions of 4 TiB in turn,
-# so that memory lies on both sides of earlier memory.
+# Addresses for memory that lies far apart, from 8 TiB on: every fifth of 16 regions of 4 TiB in
+# turn, so that memory lies on both sides of earlier memory.
 _REGIONS, _STEP, _REGION, _FIRST, _SLOT = 16, 5, 4 << 40, 8 << 40, 1 << 34
 _numbers = itertools.count()
 _PAGE = 2 << 20
