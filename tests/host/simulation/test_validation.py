@@ -27,6 +27,18 @@ def test_small_exchanges_of_h200_are_within_bounds() -> None:
     assert all(abs(comparison.error) <= 0.2 for comparison in comparisons)
 
 
+def test_all_reduces_of_h200_are_within_bounds() -> None:
+    """Errors are at most 20 %, and 10 % from 1 MiB on, but for two rows that the docs name."""
+    h200 = Topology.read("h200")
+    chains = tuple(m for m in h200.measured if m.exchange == "all_reduce" and m.nbytes > 1 << 14)
+    missed = [
+        (c.measurement.ranks, c.measurement.nbytes)
+        for c in validate(replace(h200, measured=chains, published=()))
+        if abs(c.error) > (0.1 if c.measurement.nbytes >= 1 << 20 else 0.2)
+    ]
+    assert missed == [(4, 1 << 17), (4, 1 << 24)]
+
+
 def test_gradients_beside_products_are_within_bounds() -> None:
     """The docs quote these errors, and the scheduler chooses SMs for exchanges by predictions."""
     h200 = Topology.read("h200")
@@ -86,7 +98,7 @@ def test_the_published_time_of_two_hosts() -> None:
     """The docs quote this error, which is above the bound: ark's kernels end with a barrier."""
     (comparison,) = validate("h200x8")
     assert comparison.measurement.ranks == 16
-    assert 0.5 < comparison.error < 0.8
+    assert 0.3 < comparison.error < 0.6
 
 
 def test_a_topology_without_measurements() -> None:
