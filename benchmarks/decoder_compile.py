@@ -10,6 +10,9 @@ Llama-3.2-1B shapes, one decode step at context 1024, bf16; no weights are neede
 4. Kernel code of 32 layers against 16, on cpu.
 5. From a built program to a cpu executable, cold and from the cache, in fresh processes.
 6. Tasks of one layer of the decode step, and the ops of each task.
+7. From Python to the bundle of 8 ranks with the GPU's code, in a fresh process: seconds, processor
+   time and peak memory, and the load of the machine. `--ranks 8` measures this alone, and `--ranks`
+   takes other numbers, too.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ from typing import Any
 from table import print_table
 
 import ark_mlir as ark
-from ark_mlir.models.decoder import DecoderConfig, RopeScaling, build_decode
+from ark_mlir.models.decoder import DecoderConfig, RopeScaling, build_decode, divide
 
 TARGET = "cuda:sm_90a"
 # These ops read a few rows of a table, whatever its size.
@@ -57,8 +60,36 @@ print(json.dumps({"build": built - start, "compile": time.perf_counter() - built
 """
 
 
+SHARED = """
+import json, os, resource, sys, time
+load = os.getloadavg()[0]
+start = time.perf_counter()
+import decoder_compile as benchmark
+assembler = benchmark.shared(int(sys.argv[1]), sys.argv[2])
+seconds = time.perf_counter() - start
+usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+print(json.dumps({
+    "seconds": seconds,
+    "processor": sum(each.ru_utime + each.ru_stime for each in usages),
+    "megabytes": max(each.ru_maxrss for each in usages) / 1024,
+    "load": load,
+    "assembler": assembler,
+}))
+"""
+
+Rows = list[tuple[str, str, str]]
+
+
 def main() -> int:
-    argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None).parse_args()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument(
+        "--ranks", type=int, metavar="N", help="measures only the bundle of N ranks"
+    )
+    ranks: int | None = parser.parse_args().ranks
+    heading = ("figure", "measured", "aim, at most")
+    if ranks is not None:
+        print_table(heading, measure_ranks(ranks))
+        return 0
     cold = fresh(FRESH, 16)
     rows = [
         ("Python to a proven schedule, 132 SMs, s", f"{cold['seconds']:.1f}", "10"),
@@ -86,7 +117,7 @@ def main() -> int:
         ("building the program in Python, s", f"{second['build']:.2f}", "-"),
         ("tasks of a layer in decode", f"{(large.tasks - small.tasks) / 16:.0f}", "6"),
     ]
-    print_table(("figure", "measured", "aim, at most"), rows)
+    print_table(heading, rows + measure_ranks(8))
     print(cold["text"])
     for ops, count in small.task_ops:
         print(f"{count:>3} x {', '.join(ops)}")
@@ -95,7 +126,12 @@ def main() -> int:
 
 def decode(layers: int) -> ark.Program:
     """Builds one decode step of Llama-3.2-1B with the given number of layers."""
-    config = DecoderConfig(
+    return build_decode(config_of(layers), max_length=1024)
+
+
+def config_of(layers: int) -> DecoderConfig:
+    """Returns the shapes of Llama-3.2-1B with the given number of layers."""
+    return DecoderConfig(
         vocabulary=128256,
         hidden=2048,
         layers=layers,
@@ -106,7 +142,30 @@ def decode(layers: int) -> ark.Program:
         tied=True,
         scaling=RopeScaling(32.0, 1.0, 4.0, 8192),
     )
-    return build_decode(config, max_length=1024)
+
+
+def measure_ranks(ranks: int) -> Rows:
+    """Returns rows for the compilation of the bundle of several ranks."""
+    with tempfile.TemporaryDirectory() as folder:
+        found = fresh(SHARED, ranks, f"{folder}/ranks.arkbin")
+    text = f"bundle of {ranks} ranks with code for sm_90a by {found['assembler']}"
+    return [
+        (f"{text}, s", f"{found['seconds']:.1f}", "15"),
+        ("its processor time, s", f"{found['processor']:.1f}", "-"),
+        ("its peak memory, MB", f"{found['megabytes']:.0f}", "-"),
+        ("load of the machine before", f"{found['load']:.1f}", "-"),
+    ]
+
+
+def shared(ranks: int, path: str) -> str:
+    """Compiles the decode step of several ranks, and saves the bundle; returns the assembler."""
+    compiled = ark.compile(
+        [build_decode(config, max_length=1024) for config in divide(config_of(16), ranks)],
+        target=TARGET,
+        cache=False,
+    )
+    compiled.save(path)
+    return str(compiled.bundle.manifest.options["assembler"])
 
 
 def proven(layers: int) -> object:

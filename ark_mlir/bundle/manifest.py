@@ -364,6 +364,11 @@ class Manifest:
         """True if the kernel clears the word `queued` of the report when it begins."""
         return self.options.get("clears_queued") is True
 
+    @property
+    def far_signals(self) -> bool:
+        """True if the kernel reads both halves of the index of a counter on another GPU."""
+        return self.options.get("far_signals") is True
+
     def encode(self, sections: Iterable[Section]) -> bytes:
         """Returns the JSON text, in UTF-8; equal manifests give equal bytes.
 

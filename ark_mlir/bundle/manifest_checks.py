@@ -322,9 +322,9 @@ def _statistics(node: Node) -> dict[str, int | float]:
 
 
 def _options(node: Node) -> dict[str, Any]:
-    # The runtime reads only two of the options; the others may hold any JSON.
+    # The runtime reads only these options; the others may hold any JSON.
     _check_plain(node, depth=8)
-    for name in ("trace", "clears_queued", "verify"):
+    for name in ("trace", "clears_queued", "far_signals", "verify"):
         if name in node:
             node[name].boolean()
     return dict(node.mapping())

@@ -63,7 +63,7 @@ def add(commands: Commands) -> None:
     parser.add_argument(
         "--validate",
         action="store_true",
-        help="compare predictions with the measured times in the topology; takes no BUNDLE",
+        help="compare predictions with measured and published times in the topology; no BUNDLE",
     )
     parser.add_argument("-o", "--output", metavar="OUT.html", help="write the timeline as a page")
     parser.add_argument("--program", metavar="NAME", help="the program, if a model has several")
@@ -113,8 +113,10 @@ def print_validation(topology: Topology, options: argparse.Namespace) -> int:
 
     if options.source is not None:
         raise InvalidUsageError("--validate takes no bundle or file: it compiles the programs")
-    if not topology.measured:
-        raise InvalidUsageError(f"topology {topology.name!r} has no measured times")
+    if not topology.measured and not topology.published:
+        raise InvalidUsageError(
+            f"topology {topology.name!r} has no measured and no published times"
+        )
     import_compiler()
     validate(topology, report=print)
     return 0

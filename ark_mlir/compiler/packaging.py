@@ -60,6 +60,8 @@ class Parts:
             options["assembler"] = code.assembler
         if backend_info(self.target.backend).notifies_start:
             options["clears_queued"] = True
+        if self.target.backend == "cuda" and self.manifest.get("ranks", 1) > 1:
+            options["far_signals"] = True
         manifest["options"] = options
         return {**manifest, "target": machine}, sections
 

@@ -8,38 +8,72 @@ continues when the message has left the first link.
 from __future__ import annotations
 
 import heapq
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ..bundle import Bundle, Opcode
 from ..errors import InvalidUsageError
-from .exchanges import Exchanges, rank_of_lanes
+from .exchanges import Exchanges, Sends, rank_of_lanes
 from .topology import Link, Route, Topology
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+# Bytes that a vCTA computes before it stores: a tile of 128 x 256 elements of bf16, the largest
+# whose sums a vCTA holds in registers.
+_MOST_HELD = 1 << 16
+
 
 @dataclass
 class LinkState:
-    """A link of the world: the time when it is free, and its traffic."""
+    """A link of the world, and its traffic.
+
+    Attributes:
+        free: the end of the last message.
+        begins, ends: the idle intervals before that time, in order.
+    """
 
     free: float = 0.0
     bytes: int = 0
     messages: int = 0
     busy: float = 0.0
+    begins: list[float] = field(default_factory=list[float])
+    ends: list[float] = field(default_factory=list[float])
 
-    def carry(self, ready: float, size: int, occupation: float) -> float:
-        """Sends a message that is at the link at `ready`; returns its start."""
-        begin = max(ready, self.free)
-        self.free = begin + occupation
+    def carry(self, ready: float, size: int, occupation: float, now: float = 0.0) -> float:
+        """Sends a message that is at the link at `ready`; returns its start.
+
+        A message that waited for earlier links may be known before one that is at this link
+        earlier, so a message takes the first idle interval in which it fits. No later message is at
+        the link before `now`.
+        """
         self.bytes += size
         self.messages += 1
         self.busy += occupation
+        passed = bisect_right(self.ends, now)
+        del self.begins[:passed], self.ends[:passed]
+        for index in range(bisect_left(self.ends, ready + occupation), len(self.ends)):
+            begin = max(ready, self.begins[index])
+            if begin + occupation <= self.ends[index]:
+                self._take(index, begin, begin + occupation)
+                return begin
+        begin = max(ready, self.free)
+        if begin > self.free:
+            self.begins.append(self.free)
+            self.ends.append(begin)
+        self.free = begin + occupation
         return begin
+
+    def _take(self, index: int, begin: float, end: float) -> None:
+        """Removes an interval from the idle interval that contains it."""
+        first, last = self.begins[index], self.ends[index]
+        left = [(each, to) for each, to in ((first, begin), (end, last)) if to > each]
+        self.begins[index : index + 1] = [each for each, _ in left]
+        self.ends[index : index + 1] = [to for _, to in left]
 
 
 @dataclass(frozen=True)
@@ -256,34 +290,44 @@ class Simulation:
         others = (each for each in times if self._lane_of[each[1]] != lane)
         return _Arrivals(last, max(others, default=(0.0, -1)))
 
-    def _issue_time(self, lane: int, index: int, sends: dict[int, int]) -> float:
-        """Returns the time at which a work item begins to send.
+    def _issue_time(self, lane: int, index: int, sends: Sends) -> float:
+        """Returns the time at which a work item begins to send: the first of its portions.
 
-        The last byte leaves the lane at the end of the computation, unless the lane or a link is
-        too slow.
+        A lane computes and then sends each portion. The last byte leaves the lane at the end of the
+        computation, unless the lane or a link is too slow.
         """
-        streaming = self._streaming_time(lane, sends)
-        return max(self._begin[index], self._computed[index] - streaming)
+        begin, streaming = self._begin[index], sum(self._streaming_times(lane, sends))
+        computing = max(0.0, self._computed[index] - begin - streaming)
+        return begin + computing / self._portions(index, sends)
 
-    def _streaming_time(self, lane: int, sends: dict[int, int]) -> float:
+    def _portions(self, index: int, sends: Sends) -> int:
+        """Returns the number of equal parts in which a work item sends: at least one for each
+        vCTA, of at most as many bytes as a vCTA holds in registers."""
+        _, _, first, end = self._entries[index]
+        return max(1, end - first, -(-max(sends.values()) // _MOST_HELD))
+
+    def _streaming_times(self, lane: int, sends: Sends) -> list[float]:
+        """Returns the times for which a lane stores to each rank."""
         source = self._rank[lane]
-        return sum(
-            size / self._way(source, target).path.lane_gbps for target, size in sends.items()
-        )
+        return [size / self._way(source, target).path.lane_gbps for target, size in sends.items()]
 
-    def _send(self, lane: int, index: int, sends: dict[int, int], now: float) -> float:
+    def _send(self, lane: int, index: int, sends: Sends, now: float) -> float:
         """Sends the messages of a work item; returns the time at which the lane continues."""
-        source = self._rank[lane]
+        source, portions = self._rank[lane], self._portions(index, sends)
         end, issue, delivered = self._computed[index], now, self._delivered[lane]
-        for target, size in sends.items():
+        times = self._streaming_times(lane, sends)
+        # The time at which the lane begins to send its last portion to a rank.
+        last_issue = max(end, self._begin[index] + sum(times)) - sum(times) / portions
+        for (target, size), time in zip(sends.items(), times, strict=True):
             path, links = self._way(source, target)
-            issued = issue + size / path.lane_gbps
+            step = time / portions
+            issued = last_issue + step
             head, last = issue, issued
             is_first = True
             for link, kind in links:
                 occupation = kind.occupation(size)
-                head = link.carry(head, size, occupation)
-                left = head + occupation
+                head = link.carry(head, size, occupation, now)
+                left = max(head + occupation, last_issue + occupation / portions)
                 last = max(last, left)
                 if is_first:
                     end = max(end, issued, left)
@@ -291,7 +335,7 @@ class Simulation:
             arrival = last + path.latency_ns
             self._arrival[index, target] = arrival
             delivered = max(delivered, arrival)
-            issue = issued
+            issue, last_issue = issue + step, issued
         self._delivered[lane] = delivered
         return end
 

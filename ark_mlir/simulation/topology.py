@@ -24,8 +24,10 @@ SUFFIX = ".json"
 OWNERS = ("source-gpu", "target-gpu", "source-host", "target-host", "pair", "rail", "world")
 # The relations of two GPUs, from the nearest to the farthest.
 RELATIONS = ("host", "rail", "world")
-# The exchanges of measurements: a chain of all-reduces, and gradients beside products.
+# The exchanges of measurements: a chain of all-reduces, and gradients beside products. A
+# publication has the time of a program with one all-reduce.
 EXCHANGES = ("all_reduce", "gradients")
+PUBLISHED = ("one_all_reduce",)
 _MAX_GPUS = 1 << 16
 _FOLDER = Path(__file__).parent / "topologies"
 
@@ -86,16 +88,18 @@ class Measurement:
     """A measured time on the machine of a topology.
 
     Attributes:
-        exchange: one of EXCHANGES.
+        exchange: one of EXCHANGES, or of PUBLISHED for a published time.
         ranks: the number of ranks.
         nbytes: the bytes of the tensor of bf16 on each rank.
-        us: the time in µs: what each further all-reduce adds to a chain, or the time of a program
-            with four square gradients, each a product, and their means over the ranks.
+        us: the time in µs: what each further all-reduce adds to a chain, the time of a program
+            with four square gradients, each a product, and their means over the ranks, or the time
+            of a program with one all-reduce.
         sms: the SMs that the plan of the gradients states for their means; 0 without a plan.
+        source: the publication and its program; empty for a time that was measured with ark.
 
     Example:
         >>> Topology.read("h200").measured[0]
-        Measurement(exchange='all_reduce', ranks=2, nbytes=2048, us=1.0, sms=0)
+        Measurement(exchange='all_reduce', ranks=2, nbytes=2048, us=1.0, sms=0, source='')
     """
 
     exchange: str
@@ -103,6 +107,7 @@ class Measurement:
     nbytes: int
     us: float
     sms: int = 0
+    source: str = ""
 
 
 @dataclass(frozen=True)
@@ -117,6 +122,7 @@ class Topology:
         paths: paths by relation: ``host`` for GPUs of one host, ``rail`` for GPUs with the same
             number on two hosts, ``world`` for all others.
         measured: measured times, with which `ark simulate --validate` compares predictions.
+        published: published times of other libraries on such a machine, likewise.
 
     Example:
         >>> Topology.read("h200").gpus
@@ -130,6 +136,7 @@ class Topology:
     links: Mapping[str, Link]
     paths: Mapping[str, Route]
     measured: tuple[Measurement, ...] = ()
+    published: tuple[Measurement, ...] = ()
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Topology:
@@ -229,7 +236,7 @@ def _contents(name: str, shipped: list[str]) -> bytes:
 
 def _parse(root: Node, name: str) -> Topology:
     required = {"format", "hosts", "gpus_per_host", "gpu", "links", "paths"}
-    root.keys(frozenset(required), frozenset({"measured"}))
+    root.keys(frozenset(required), frozenset({"measured", "published"}))
     root["format"].integer(FORMAT, FORMAT)
     hosts, each = (root[key].integer(1, _MAX_GPUS) for key in ("hosts", "gpus_per_host"))
     if hosts * each > _MAX_GPUS:
@@ -250,15 +257,34 @@ def _parse(root: Node, name: str) -> Topology:
         root["measured"].each(lambda node: _measurement(node, hosts * each))
         if "measured" in root
         else (),
+        root["published"].each(lambda node: _published(node, hosts * each))
+        if "published" in root
+        else (),
+    )
+
+
+def _size(node: Node) -> int:
+    size = node["bytes"].integer(2)
+    if size % 2:
+        raise node["bytes"].error(f"{size} is odd, and an element of bf16 has two bytes")
+    return size
+
+
+def _published(node: Node, gpus: int) -> Measurement:
+    node.keys(frozenset({"exchange", "ranks", "bytes", "us", "source"}), frozenset())
+    return Measurement(
+        node["exchange"].word(PUBLISHED),
+        node["ranks"].integer(2, gpus),
+        _size(node),
+        _positive(node["us"], "a time"),
+        source=node["source"].text(),
     )
 
 
 def _measurement(node: Node, gpus: int) -> Measurement:
     node.keys(frozenset({"exchange", "ranks", "bytes", "us"}), frozenset({"sms"}))
     exchange = node["exchange"].word(EXCHANGES)
-    size = node["bytes"].integer(2)
-    if size % 2:
-        raise node["bytes"].error(f"{size} is odd, and an element of bf16 has two bytes")
+    size = _size(node)
     if exchange == "gradients" and isqrt(size // 2) ** 2 != size // 2:
         raise node["bytes"].error(f"{size} bytes of bf16 are no square matrix")
     if exchange == "all_reduce" and "sms" in node:

@@ -43,8 +43,8 @@ static uint64_t aborted(const ArkContext *c) {
   return __atomic_load_n(&c->report->abort, __ATOMIC_RELAXED);
 }
 
-static uint64_t *counter(const ArkContext *c, int32_t semaphore) {
-  return (uint64_t *)(c->semaphores + 64 * (int64_t)semaphore);
+static uint64_t *counter(const ArkContext *c, int64_t semaphore) {
+  return (uint64_t *)(c->semaphores + 64 * semaphore);
 }
 
 static void bad_index(const ArkContext *c, int64_t index, int64_t bound, int32_t task) {
@@ -169,8 +169,10 @@ static int32_t iterate(const ArkContext *c, int64_t lane) {
         c->trace[index][0] = (int64_t)now();
       if (instruction[0] == Run)
         run(c, instruction);
-      if (instruction[0] == Signal || instruction[0] == Barrier)
-        __atomic_fetch_add(counter(c, instruction[1]), 1, __ATOMIC_RELEASE);
+      if (instruction[0] == Signal || instruction[0] == Barrier) {
+        int64_t upper = instruction[0] == Signal ? instruction[2] : 0;
+        __atomic_fetch_add(counter(c, instruction[1] + (upper << 32)), 1, __ATOMIC_RELEASE);
+      }
       if (instruction[0] == Wait || instruction[0] == Barrier) {
         int32_t code =
             wait_for(c, lane, index, (c->epoch + i + 1) * (uint64_t)instruction[2]);

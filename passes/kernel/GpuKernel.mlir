@@ -56,7 +56,9 @@ func.func private @ark_begin_work_item(%left: i64) {
 // Functions of LocalRanks.mlir or CudaPeerRanks.mlir. @ark_lane_number returns the index of a lane
 // among the lanes of all ranks. @ark_load_stop returns the number of iterations after which the
 // launch ends, or zero. @ark_store_stop stores this number for the GPU at `distance`.
+// @ark_signal_index returns the index of a counter in fields A and B of a signal.
 func.func private @ark_lane_number(%context: !llvm.ptr, %lane: i64) -> i64
+func.func private @ark_signal_index(%a: i64, %b: i32) -> i64
 func.func private @ark_load_stop(%context: !llvm.ptr, %report: !llvm.ptr) -> i64
 func.func private @ark_store_stop(%context: !llvm.ptr, %distance: i32, %iterations: i64)
 
@@ -205,7 +207,8 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   cf.br ^step
 
 ^signal:
-  func.call @ark_signal(%context, %a) : (!llvm.ptr, i64) -> ()
+  %counter = func.call @ark_signal_index(%a, %b_i32) : (i64, i32) -> i64
+  func.call @ark_signal(%context, %counter) : (!llvm.ptr, i64) -> ()
   cf.br ^step
 
 ^stop:

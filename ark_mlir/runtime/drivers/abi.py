@@ -23,11 +23,11 @@ BEGUN_WORD = (RANK_COUNTERS - 1) * SEMAPHORE_STRIDE // 8 - MOST_RANKS
 # The counters that programs can use.
 FREE_COUNTERS = BEGUN_WORD * 8 // SEMAPHORE_STRIDE
 # Ranks of other domains: see the kernel text CudaDomains.mlir. An address has the number of the
-# rank plus one from this bit on. An index of a counter, or a distance to a GPU, is DOMAIN_INDEX or
-# more, and less than DOMAIN_INDEX_END.
+# rank plus one from this bit on. Field B of a signal or a stop is DOMAIN_DISTANCE or more, and less
+# than DOMAIN_DISTANCE_END.
 DOMAIN_SHIFT = 48
-DOMAIN_INDEX = -(1 << 31)
-DOMAIN_INDEX_END = DOMAIN_INDEX + MOST_RANKS * RANK_COUNTERS
+DOMAIN_DISTANCE = -(1 << 31)
+DOMAIN_DISTANCE_END = DOMAIN_DISTANCE + MOST_RANKS
 # The words of the record of a network: communicator, window, address of the window, offset of the
 # counters in it, number of ranks, and rank.
 NETWORK_WORDS = 6

@@ -6,7 +6,8 @@ addresses of other ranks' parts, relocation changes the entries that refer to an
 - an operand in the arena or the task packets of another rank gets an additional slot. The slot
   holds the address of that part minus the offset of the part in the memory of all ranks;
 - the index of a counter on another GPU becomes the distance of that counter from the counters of
-  this rank;
+  this rank. Field A of a signal has the index; if the distance needs more than 32 bits, field B has
+  the upper half;
 - a stop addresses another GPU by the distance of its counters from the counters of this rank.
 
 The parts of ranks in other NVLink domains have no address here. The kernel text CudaDomains.mlir
@@ -24,8 +25,8 @@ import numpy as np
 from ...bundle import Bundle, Opcode
 from ...errors import UnsupportedError
 from ..drivers.abi import (
-    DOMAIN_INDEX,
-    DOMAIN_INDEX_END,
+    DOMAIN_DISTANCE,
+    DOMAIN_DISTANCE_END,
     DOMAIN_SHIFT,
     RANK_COUNTERS,
     SEMAPHORE_STRIDE,
@@ -34,9 +35,11 @@ from ..drivers.abi import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["PartAddresses", "domain_address", "relocate"]
+__all__ = ["PartAddresses", "domain_address", "index_counters", "relocate"]
 
 _COUNTERS_BYTES = RANK_COUNTERS * SEMAPHORE_STRIDE
+# Distances to peers, in the counters of a GPU, that fit into field B of a stop.
+_LEAST, _END = DOMAIN_DISTANCE_END, 1 << 31
 
 
 def domain_address(rank: int, offset: int) -> int:
@@ -91,10 +94,19 @@ def _base(address: int, rank: int, part: int) -> int:
 def relocate(linked: Bundle, addresses: PartAddresses) -> Bundle:
     """Returns the linked program of a rank with tables for these addresses.
 
-    Raises UnsupportedError if the counters of another rank are so far away that the distance does
-    not fit into the index of a counter.
+    Raises UnsupportedError if the distance between the counters of two ranks is not a multiple of
+    2 MiB, or is 2 PiB or more; and if an older ark compiled the program, whose kernel reaches only
+    counters of the same domain that are less than 128 GiB away.
     """
-    instructions = _relocate_instructions(linked.tables.instructions, linked, addresses)
+    _check_distances(linked, addresses)
+    instructions = _relocate_instructions(linked.tables.instructions, addresses)
+    signals = instructions[:, 0] == Opcode.SIGNAL
+    if instructions[signals, 2].any() and not linked.manifest.far_signals:
+        raise UnsupportedError(
+            f"{linked.manifest.program!r} was compiled by an older ark, whose kernels signal only "
+            "GPUs of one domain with memory less than 128 GiB apart: compile the program again",
+            location=linked.where,
+        )
     operands = _relocate_operands(linked, addresses)
     return replace(
         linked,
@@ -107,27 +119,34 @@ def relocate(linked: Bundle, addresses: PartAddresses) -> Bundle:
     )
 
 
-def _relocate_instructions(
-    table: NDArray[np.int32], linked: Bundle, addresses: PartAddresses
-) -> NDArray[np.int32]:
+def _check_distances(linked: Bundle, addresses: PartAddresses) -> None:
+    """Raises UnsupportedError if a stop cannot have the distance to the counters of a rank."""
+    base = addresses.counters[addresses.rank]
+    for rank, address in enumerate(addresses.counters):
+        distance, rest = divmod(address - base, _COUNTERS_BYTES)
+        if rank not in addresses.apart and (rest or not _LEAST <= distance < _END):
+            raise UnsupportedError(
+                f"the counters of rank {rank} are at the address {address:#x}, and those of rank "
+                f"{addresses.rank} at {base:#x}: the distance has to be a multiple of 2 MiB below "
+                "2 PiB",
+                location=linked.where,
+                notes=[
+                    "run all ranks in one process: ark.load(path, devices=[0, 1]) without "
+                    "ark.distributed.init()"
+                ],
+            )
+
+
+def _relocate_instructions(table: NDArray[np.int32], addresses: PartAddresses) -> NDArray[np.int32]:
     result = table.astype(np.int64)
     codes, numbers = result[:, 0], result[:, 1]
     signals = codes == Opcode.SIGNAL
     ranks = numbers[signals] // RANK_COUNTERS + addresses.rank
+    counters = _name_counters(ranks, numbers[signals] % RANK_COUNTERS, addresses)
+    result[signals, 1:3] = index_counters(ranks, counters, addresses)
     stops = codes == Opcode.STOP
     stopped = result[stops, 2] + addresses.rank
-    counters = _name_counters(ranks, numbers[signals] % RANK_COUNTERS, addresses)
-    result[signals, 1] = counters + _counter_indices(ranks, addresses)
     result[stops, 2] = _distances(stopped, addresses)
-    near_signals = result[signals, 1][~_are_apart(ranks, addresses)]
-    near_stops = result[stops, 2][~_are_apart(stopped, addresses)]
-    near = np.concatenate([near_signals, near_stops])
-    if (near < DOMAIN_INDEX_END).any() or (near >= 1 << 31).any():
-        raise UnsupportedError(
-            "NVIDIA's driver maps the memory of another rank more than 127 GiB away from that of "
-            f"rank {addresses.rank}",
-            location=linked.where,
-        )
     return result.astype(table.dtype)
 
 
@@ -141,28 +160,27 @@ def _name_counters(
     return np.array([addresses.numbers.get(pair, pair[1]) for pair in pairs], np.int64)
 
 
-def _are_apart(ranks: NDArray[np.int64], addresses: PartAddresses) -> NDArray[np.bool_]:
-    """Returns, for each of several ranks, whether it is in another domain."""
-    return np.isin(ranks, list(addresses.apart))
+def index_counters(
+    ranks: NDArray[np.int64], counters: NDArray[np.int64], addresses: PartAddresses
+) -> NDArray[np.int64]:
+    """Returns the fields A and B of signals to counters of these ranks, ``[S, 2]``.
 
-
-def _counter_indices(ranks: NDArray[np.int64], addresses: PartAddresses) -> NDArray[np.int64]:
-    """Returns the index of the first counter of each of several ranks."""
-    base = addresses.counters[addresses.rank]
-    indices = [
-        DOMAIN_INDEX + rank * RANK_COUNTERS
-        if rank in addresses.apart
-        else (address - base) // SEMAPHORE_STRIDE
-        for rank, address in enumerate(addresses.counters)
-    ]
-    return np.array(indices, np.int64)[ranks]
+    The index of a counter is the sum of field A, which has a sign, and 2^32 times field B. For
+    a rank of another domain, field B stands for the rank.
+    """
+    distances = _distances(ranks, addresses)
+    apart = np.isin(ranks, list(addresses.apart))
+    indices = np.where(apart, 0, distances * RANK_COUNTERS) + counters
+    lower = (indices + (1 << 31)) % (1 << 32) - (1 << 31)
+    upper = np.where(apart, distances, (indices - lower) >> 32)
+    return np.stack([lower, upper], axis=1)
 
 
 def _distances(ranks: NDArray[np.int64], addresses: PartAddresses) -> NDArray[np.int64]:
     """Returns the distance to the counters of each of several ranks, in the counters of a GPU."""
     base = addresses.counters[addresses.rank]
     distances = [
-        DOMAIN_INDEX + rank if rank in addresses.apart else (address - base) // _COUNTERS_BYTES
+        DOMAIN_DISTANCE + rank if rank in addresses.apart else (address - base) // _COUNTERS_BYTES
         for rank, address in enumerate(addresses.counters)
     ]
     return np.array(distances, np.int64)[ranks]

@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...bundle import Opcode
-from ...runtime.drivers.abi import SEMAPHORE_STRIDE, ArkContext
+from ...runtime.drivers.abi import (
+    DOMAIN_DISTANCE,
+    DOMAIN_DISTANCE_END,
+    SEMAPHORE_STRIDE,
+    ArkContext,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -53,8 +58,11 @@ def _uses(memory: MemoryFunctions, fields: ArkContext) -> Iterator[tuple[str, in
     tasks = _table(memory, fields.tasks, np.int32, 2)
     operands = _table(memory, fields.operands, np.int64, 2)
     codes = instructions[:, 0]
-    for semaphore in np.unique(instructions[codes == Opcode.SIGNAL, 1]).tolist():
-        yield f"counter {semaphore}", int(fields.semaphores) + SEMAPHORE_STRIDE * semaphore
+    signals = np.unique(instructions[codes == Opcode.SIGNAL, 1:3], axis=0).tolist()
+    for lower, upper in signals:
+        if not DOMAIN_DISTANCE <= upper < DOMAIN_DISTANCE_END:  # another domain has no address
+            index = lower + (upper << 32)
+            yield f"counter {index}", int(fields.semaphores) + SEMAPHORE_STRIDE * index
     begins = np.unique(np.append(tasks[:, 1], len(operands)))
     for task in np.unique(instructions[codes == Opcode.RUN, 1]).tolist():
         begin = int(tasks[task, 1])

@@ -8,7 +8,6 @@ the stand-in did not allocate belongs to the caller, and is not checked.
 from __future__ import annotations
 
 import ctypes
-import mmap
 from dataclasses import dataclass, field
 from enum import IntEnum
 from types import SimpleNamespace
@@ -24,6 +23,7 @@ from .shared_files import (
     create_file,
     open_described,
     provide_file,
+    reserve_addresses,
 )
 from .streams import StreamFunctions
 
@@ -99,6 +99,7 @@ class MemoryFunctions(StreamFunctions):
         page: the granularity of virtual memory.
         unlinked: pairs of ordinals; the first GPU cannot access the memory of the second one.
         refuses_ipc: True if legacy IPC, by handles of 64 bytes, is not supported.
+        far_apart: True if memory that GPUs or processes share lies terabytes apart; may be set.
     """
 
     CUipcMem_flags = IpcFlags
@@ -113,6 +114,7 @@ class MemoryFunctions(StreamFunctions):
         self.page = 2 << 20
         self.unlinked: set[tuple[int, int]] = set()
         self.refuses_ipc = False
+        self.far_apart = False
         self._devices = devices
         self._blocks: dict[int, Block] = {}
         self._reserved: dict[int, Block] = {}
@@ -155,14 +157,14 @@ class MemoryFunctions(StreamFunctions):
     def _provide(self, nbytes: int, device: Device | None) -> tuple[int, Any]:
         """Returns the address of new bytes of a device or of the host, and their keeper."""
         if device is not None and nbytes >= self.page:
-            return provide_file(create_file(device.ordinal, nbytes))
+            return provide_file(create_file(device.ordinal, nbytes), self.far_apart)
         array = np.full(nbytes + _ALIGNMENT, _UNDEFINED, np.uint8)
         return array.ctypes.data + -array.ctypes.data % _ALIGNMENT, array
 
     def _reserve(self, nbytes: int) -> tuple[int, Any]:
         """Reserves addresses from the start of a page on; returns the first, and their keeper."""
-        array = np.frombuffer(mmap.mmap(-1, nbytes + self.page), np.uint8)
-        return array.ctypes.data + -array.ctypes.data % self.page, array
+        memory = reserve_addresses(nbytes + self.page, self.far_apart)
+        return memory.address + -memory.address % self.page, memory
 
     def _spoil(self, block: Block) -> None:
         """Overwrites freed memory, so that later uses fail."""
@@ -245,7 +247,7 @@ class MemoryFunctions(StreamFunctions):
         device, owner = self._current(), self._devices[file.ordinal]
         if (device.ordinal, owner.ordinal) in self.unlinked:
             return INVALID_DEVICE, None
-        address, keeper = provide_file(file)
+        address, keeper = provide_file(file, self.far_apart)
         self._blocks[address] = Block(address, file.nbytes, owner, {device}, keeper, borrowed=True)
         return 0, address
 

@@ -3,19 +3,57 @@
 from __future__ import annotations
 
 import ctypes
+import errno
+import itertools
 import mmap
 import os
 import weakref
 from typing import NamedTuple
 
 _NAME = "fake_cuda_"
-_FIXED = 0x10
+_FIXED, _FIXED_NEW = 0x10, 0x100000
+# Addresses for memory that lies far apart, from 8 TiB on: every fifth of 16 regions of 4 TiB in
+# turn, so that memory lies on both sides of earlier memory.
+_REGIONS, _STEP, _REGION, _FIRST, _SLOT = 16, 5, 4 << 40, 8 << 40, 1 << 34
+_numbers = itertools.count()
 _PAGE = 2 << 20
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.mmap.restype = ctypes.c_void_p
 _libc.mmap.argtypes = [
     ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long
 ]  # fmt: skip
+
+_libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+
+
+class Addresses:
+    """Zeroed memory of the process, freed with the last reference to it.
+
+    Attributes:
+        address: the address of its first byte.
+    """
+
+    def __init__(self, address: int, nbytes: int) -> None:
+        self.address = address
+        weakref.finalize(self, _libc.munmap, address, nbytes).atexit = False
+
+
+def reserve_addresses(nbytes: int, far_apart: bool = False) -> Addresses:
+    """Returns new memory of the process; with `far_apart`, terabytes away from earlier memory.
+
+    Raises OSError if memory or addresses are short.
+    """
+    for _ in range(_REGION // _SLOT if far_apart else 1):
+        number, flags = next(_numbers), mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+        region, slot = number * _STEP % _REGIONS, number // _REGIONS % (_REGION // _SLOT)
+        wanted = _FIRST + region * _REGION + slot * _SLOT if far_apart else None
+        access = mmap.PROT_READ | mmap.PROT_WRITE
+        address = _libc.mmap(wanted, nbytes, access, flags | (_FIXED_NEW if wanted else 0), -1, 0)
+        if address != ctypes.c_void_p(-1).value:
+            return Addresses(address, nbytes)
+        if ctypes.get_errno() != errno.EEXIST:
+            break
+    raise OSError(ctypes.get_errno(), "mmap failed")
 
 
 class SharedFile:
@@ -70,14 +108,13 @@ class ProvidedFile(NamedTuple):
     """A mapped file, and the memory of the process that holds its addresses."""
 
     file: SharedFile
-    memory: mmap.mmap
+    memory: Addresses
 
 
-def provide_file(file: SharedFile) -> tuple[int, ProvidedFile]:
+def provide_file(file: SharedFile, far_apart: bool = False) -> tuple[int, ProvidedFile]:
     """Maps a file at a multiple of 2 MiB; returns the address and the keeper of the mapping."""
-    memory = mmap.mmap(-1, file.nbytes + _PAGE)
-    begin = ctypes.addressof(ctypes.c_char.from_buffer(memory))
-    address = begin + -begin % _PAGE
+    memory = reserve_addresses(file.nbytes + _PAGE, far_apart)
+    address = memory.address + -memory.address % _PAGE
     file.map(address)
     return address, ProvidedFile(file, memory)
 

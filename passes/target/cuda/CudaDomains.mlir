@@ -40,15 +40,15 @@ func.func private @ark_split_address(%address: i64) -> (i32, i64) {
 
 // Returns the rank of another domain in an index of a counter, or -1, and the index on that rank.
 func.func private @ark_split_index(%index: i64) -> (i32, i64) {
-  %first = arith.constant kDomainIndex : i64
-  %end = arith.constant kDomainIndexEnd : i64
+  %first = arith.constant kDomainDistance : i64
+  %end = arith.constant kDomainDistanceEnd : i64
   %none = arith.constant -1 : i64
-  %bits = arith.constant kRankShift : i64
-  %rest = arith.subi %index, %first : i64
-  %rank = arith.shrui %rest, %bits : i64
-  %upper = arith.shli %rank, %bits : i64
-  %number = arith.subi %rest, %upper : i64
-  %is_apart = arith.cmpi slt, %index, %end : i64
+  %bits = arith.constant kUpperShift : i64
+  %distance = arith.shrsi %index, %bits : i64
+  %rank = arith.subi %distance, %first : i64
+  %upper = arith.shli %distance, %bits : i64
+  %number = arith.subi %index, %upper : i64
+  %is_apart = arith.cmpi slt, %distance, %end : i64
   %chosen = arith.select %is_apart, %rank, %none : i64
   %rank_i32 = arith.trunci %chosen : i64 to i32
   return %rank_i32, %number : i32, i64
@@ -97,7 +97,7 @@ func.func private @ark_store_remote(%context: !llvm.ptr, %word: !llvm.ptr, %valu
 
 func.func private @ark_remote_stop_word(%context: !llvm.ptr, %distance: i64) -> !llvm.ptr {
   %zero = arith.constant 0 : i32
-  %first = arith.constant kDomainIndex : i64
+  %first = arith.constant kDomainDistance : i64
   %ranks = arith.constant kMostRanks : i64
   %rank = arith.subi %distance, %first : i64
   %is_apart = arith.cmpi ult, %rank, %ranks : i64

@@ -4,7 +4,8 @@
 // A GPU holds the counters of the semaphores for which its own lanes wait. The counters of
 // consecutive GPUs lie kRankCounterWords apart. The index of a semaphore in a signal is therefore
 // relative to the signalling GPU: its upper bits, from bit kRankShift on, are the distance to the
-// GPU of the counter.
+// GPU of the counter. If another library or legacy IPC has chosen the addresses of the counters, the
+// distance can have more bits than field A of a signal. Field B has the upper half of the index.
 //
 // The last of the counters of a GPU holds the epoch of the iteration that ends a launch. Values
 // from earlier launches are smaller than the current epoch, so nothing resets the word. Before the
@@ -41,6 +42,14 @@ func.func private @ark_lane_number(%context: !llvm.ptr, %lane: i64) -> i64 {
   %number = llvm.load %entry : !llvm.ptr -> i32
   %number_i64 = arith.extui %number : i32 to i64
   return %number_i64 : i64
+}
+
+func.func private @ark_signal_index(%a: i64, %b: i32) -> i64 {
+  %bits = arith.constant kUpperShift : i64
+  %b_i64 = arith.extsi %b : i32 to i64
+  %upper = arith.shli %b_i64, %bits : i64
+  %index = arith.addi %a, %upper : i64
+  return %index : i64
 }
 
 // A release with the scope of the system takes about twice as long as a release with the scope of a

@@ -49,6 +49,7 @@ def test_errors_of_simulate_name_the_problem(
 def test_simulate_compares_with_measured_times(ark: Ark) -> None:
     topology = json.loads((Path(simulation.__file__).parent / "topologies/h200.json").read_bytes())
     topology["measured"] = topology["measured"][:1]
+    topology["published"] = []
     Path("net.json").write_text(json.dumps(topology))
     result = ark("simulate", "--topology", "net.json", "--validate")
     assert result.status == 0, result.err
@@ -60,12 +61,15 @@ def test_simulate_compares_with_measured_times(ark: Ark) -> None:
     [
         ((), "ark simulate needs a bundle or file, or --validate"),
         (("a.arkbin", "--validate"), "--validate takes no bundle or file"),
-        (("--validate", "--topology", "h200x8"), "topology 'h200x8' has no measured times"),
+        (("--validate", "--topology", "bare.json"), "topology 'bare' has no measured and no"),
     ],
 )
 def test_simulate_with_and_without_a_bundle(
     ark: Ark, arguments: tuple[str, ...], message: str
 ) -> None:
+    known = json.loads((Path(simulation.__file__).parent / "topologies/h200x8.json").read_bytes())
+    del known["published"]
+    Path("bare.json").write_text(json.dumps(known))
     topology = () if "--topology" in arguments else ("--topology", "h200")
     result = ark("simulate", *arguments, *topology)
     assert (result.status, result.out) == (1, "")

@@ -157,8 +157,14 @@ def work(fault: str) -> Any:
         return [aborted(), left() == before]
     if fault in ("domains", "no network"):
         return [domains() if fault == "domains" else error_of(domains), left() == before]
+    if fault == "far":
+        CUDA.far_apart = True
+        with bound() as executable:
+            is_far = min(map(abs, gpu_scenarios.distances(executable))) > 1 << 40
+            result: Any = [run(executable), run(executable, iterations=3), is_far]
+        return [result, CUDA.foreign_accesses, left() == before]
     if fault:
-        result: Any = error_of(lambda: run(bound()) if fault == "killed" else bound())
+        result = error_of(lambda: run(bound()) if fault == "killed" else bound())
     else:
         with bound() as executable:
             result = [run(executable), run(executable, iterations=3), CUDA.foreign_accesses]

@@ -72,7 +72,7 @@ def bundle(spoilt: bool = False) -> Bundle:
 def as_bundle(manifest: dict[str, Any], sections: dict[str, Any]) -> Bundle:
     """Returns a toy program as a bundle for the stand-in."""
     manifest["target"].update(backend="cuda", arch="sm_90a", warps=16, shared_memory=1024)
-    manifest["options"]["clears_queued"] = True
+    manifest["options"].update(clears_queued=True, far_signals=True)
     return Bundle.from_parts(manifest, sections)
 
 
@@ -226,6 +226,23 @@ def legacy(refused: str) -> Any:
         CUDA.foreign_accesses,
         remaining_resources() == before,
     ]
+
+
+def distances(executable: Any) -> list[int]:
+    """Returns the distances to the counters of the other ranks, in bytes."""
+    addresses = executable._memory._addresses
+    counters = addresses.counters
+    return [each - counters[world.rank] for rank, each in enumerate(counters) if rank != world.rank]
+
+
+def legacy_far() -> Any:
+    """NVIDIA's driver maps memory of legacy IPC at distant addresses."""
+    before = remaining_resources()
+    CUDA.refuses_export = CUDA.far_apart = True
+    with bound() as executable:
+        errors = [run(executable, iterations=count) for count in (1, 3)]
+        is_far = min(map(abs, distances(executable))) > 1 << 40
+    return [errors, is_far, CUDA.foreign_accesses, remaining_resources() == before]
 
 
 def legacy_failures() -> Any:

@@ -37,6 +37,12 @@ def test_a_program_runs(launch: Launch, engine: str, size: int) -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+def test_memory_at_distant_addresses(launch: Launch, engine: str) -> None:
+    """Signals reach memory that a library has mapped terabytes away."""
+    assert launch(engine, "far", size=3) == [[[0.0, 0.0, True], [], True]] * 3
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(
     ("fault", "message"),
     [

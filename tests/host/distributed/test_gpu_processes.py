@@ -93,6 +93,12 @@ def test_legacy_ipc(launch: Launch, refused: str, size: int) -> None:
     assert launch("legacy", refused, size=size) == [[[0.0] * 4, 6, text, True, [], True]] * size
 
 
+@pytest.mark.parametrize("size", [2, 3])
+def test_legacy_ipc_with_distant_addresses(launch: Launch, size: int) -> None:
+    """Signals and stops reach memory that is terabytes away."""
+    assert launch("legacy_far", size=size) == [[[0.0] * 2, True, [], True]] * size
+
+
 def test_a_fault_at_every_call_with_legacy_ipc(launch: Launch) -> None:
     (count, others, none, leaks, after), (_, own, own_none, own_leaks, own_after) = launch(
         "legacy_failures"

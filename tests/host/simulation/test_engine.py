@@ -14,6 +14,7 @@ import pytest
 from ark_mlir.bundle import Bundle
 from ark_mlir.errors import InvalidUsageError
 from ark_mlir.simulation import Topology, simulate
+from ark_mlir.simulation.engine import LinkState
 from ark_mlir.simulation.exchanges import Exchanges
 from ark_mlir.simulation.topology import Gpu, Link, Route
 from ark_mlir.testing.toy import ToyProgram, barrier, run, signal, wait
@@ -66,14 +67,14 @@ def ends(timeline: Any) -> list[int]:
 
 
 def test_a_message_takes_its_links_in_turn() -> None:
-    """The last byte leaves rank 0 at 900 + 128 and arrives at rank 1 at 900 + 256 + 100."""
+    """The first of two vCTAs sends at 450, and the last byte leaves rank 0 at 900 + 64."""
     program = two_ranks()
     prediction = simulate(bundle_of(program, ranks=2), topology())
     put, sent, end0, waited, take, end1 = ends(prediction.timeline)
-    assert put == 900 + 128  # 128 bytes at 1 byte per ns
-    assert sent == 1028 + 900
-    arrival = 900 + 256 + 100
-    assert waited == max(1028 + 50, arrival)
+    assert put == 900 + 64  # the last 64 of 128 bytes at 1 byte per ns
+    assert sent == 964 + 900
+    arrival = 900 + 128 + 100  # the slower link takes 128 ns for them
+    assert waited == max(964 + 50, arrival)
     assert take == waited + 900
     # Each rank tells the other that its lanes have arrived.
     assert end0 == max(sent, take + 50) + 30
@@ -92,15 +93,16 @@ def test_lanes_stream_while_they_compute() -> None:
 
 
 def test_messages_wait_for_each_other() -> None:
-    """Two lanes send at once: the second message leaves after the first."""
+    """Two lanes send at once, from 450 on: the second message leaves after the first."""
     program = two_ranks(lanes_of_sender=2)
-    prediction = simulate(bundle_of(program, ranks=2), topology())
+    slow = topology(out=Link("source-gpu", 0.125))
+    prediction = simulate(bundle_of(program, ranks=2), slow)
     first, _, _, second, _, _, waited, _, _ = ends(prediction.timeline)
-    assert sorted((first, second)) == [900 + 128, 900 + 256]
-    # The link in takes 256 ns for each of both messages; the counter one more arrival.
-    assert waited == pytest.approx(900 + 512 + 100 + (30 - 20) / 4, abs=0.5)
+    assert sorted((first, second)) == [450 + 1024, 450 + 2048]
+    # The counter has one more arrival.
+    assert waited == pytest.approx(450 + 2048 + 100 + (30 - 20) / 4, abs=0.5)
     (out, into) = prediction.links
-    assert (out.name, out.bytes, out.messages, out.busy_ns) == ("out of GPU 0", 256, 2, 256)
+    assert (out.name, out.bytes, out.messages, out.busy_ns) == ("out of GPU 0", 256, 2, 2048)
     assert (into.name, into.busy_ns) == ("in of GPU 1", 512)
     assert into.utilisation == pytest.approx(512 / prediction.total_ns)
 
@@ -109,7 +111,19 @@ def test_a_gap_bounds_the_rate_of_messages() -> None:
     program = two_ranks(lanes_of_sender=2)
     slow = topology(out=Link("source-gpu", 1.0, gap_ns=1000.0))
     first, _, _, second, _, _, *_ = ends(simulate(bundle_of(program, ranks=2), slow).timeline)
-    assert sorted((first, second)) == [1900, 2900]
+    assert sorted((first, second)) == [1450, 2450]
+
+
+def test_a_message_takes_an_idle_interval_of_a_link() -> None:
+    """A message that waited for its first link may reserve the second one too early."""
+    link = LinkState()
+    assert link.carry(500.0, 10, 100.0) == 500
+    assert link.carry(200.0, 10, 100.0) == 200  # known later, at the link earlier
+    assert link.carry(200.0, 10, 100.0) == 300
+    assert link.carry(0.0, 10, 300.0) == 600  # no interval is as long
+    assert link.carry(0.0, 10, 150.0, now=50.0) == 0
+    assert link.carry(450.0, 10, 60.0, now=450.0) == 900  # a part of the interval has passed
+    assert (link.messages, link.bytes, link.busy) == (6, 60, 810)
 
 
 def test_hosts_are_joined_by_other_links() -> None:
@@ -117,7 +131,7 @@ def test_hosts_are_joined_by_other_links() -> None:
     program = two_ranks()
     prediction = simulate(bundle_of(program, ranks=2), topology(hosts=2, each=1))
     waited = ends(prediction.timeline)[3]
-    assert waited == max(1028 + 2000, 900 + 512 + 1000)
+    assert waited == max(964 + 2000, 900 + 256 + 1000)
     assert [link.name for link in prediction.links] == [
         "out of GPU 0",
         "nic of host 0",
@@ -126,7 +140,7 @@ def test_hosts_are_joined_by_other_links() -> None:
 
 
 def test_exposed_communication_is_the_time_that_faster_links_save() -> None:
-    """Without delays rank 1 begins at once when rank 0 has put, which itself ends 128 ns earlier.
+    """Without delays rank 1 begins at once when rank 0 has put, which itself ends 64 ns earlier.
     The signal of 900 ns hides a part of the rest."""
     program = two_ranks()
     prediction = simulate(bundle_of(program, ranks=2), topology())
@@ -196,7 +210,7 @@ def test_measured_costs_replace_predicted_times() -> None:
     program = two_ranks()
     costs = Costs("toy", {"rank0/put": TaskCost(2, 5000.0)})
     prediction = simulate(bundle_of(program, ranks=2), topology(), costs=costs)
-    assert ends(prediction.timeline)[0] == 10000 + 128
+    assert ends(prediction.timeline)[0] == 10000 + 64
 
 
 def test_the_error_is_that_of_the_measurement() -> None:

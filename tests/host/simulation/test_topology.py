@@ -88,6 +88,33 @@ def test_measured_times_are_read(tmp_path: Path) -> None:
     assert measured == Measurement("gradients", 2, 8192, 1.5, sms=8)
 
 
+def with_published(**values: Any) -> dict[str, Any]:
+    entry = {"exchange": "one_all_reduce", "ranks": 2, "bytes": 2048, "us": 1.5, "source": "L"}
+    return {**content(), "published": [{**entry, **values}]}
+
+
+def test_published_times_are_read(tmp_path: Path) -> None:
+    (published,) = Topology.read(write(tmp_path, with_published())).published
+    assert published == Measurement("one_all_reduce", 2, 2048, 1.5, source="L")
+    assert Topology.read(write(tmp_path, content())).published == ()
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"exchange": "all_reduce"}, "one_all_reduce"),
+        ({"ranks": 9}, "9"),
+        ({"bytes": 3}, "3 is odd"),
+        ({"us": 0}, "a time must be above 0"),
+        ({"source": 4}, "source"),
+        ({"sms": 4}, "sms"),
+    ],
+)
+def test_wrong_published_times(tmp_path: Path, values: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidUsageError, match=message):
+        Topology.read(write(tmp_path, with_published(**values)))
+
+
 @pytest.mark.parametrize(
     ("value", "message"),
     [

@@ -1,4 +1,10 @@
 // RUN: ark-opt %s --ark-build-kernel | FileCheck %s
+// RUN: ark-opt %s --ark-build-kernel | FileCheck %s --check-prefix=ONE-RANK --implicit-check-not=.sys.add \
+// RUN:   --implicit-check-not=relaxed.sys --implicit-check-not=remote --implicit-check-not=sync_ranks --implicit-check-not=begun_word
+
+// A kernel of one rank has no code for other GPUs. Only words of the host have the scope of the system.
+// ONE-RANK: "ld.acquire.sys.u64
+// ONE-RANK: "st.release.sys.u64
 
 // The leader waits and signals for its CTA, with the memory order and scope
 // that hand-offs between SMs need. LLVM's own atomics would drop both.

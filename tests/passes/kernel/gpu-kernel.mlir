@@ -19,6 +19,8 @@
 // CHECK-NEXT: 3:
 // CHECK-NEXT: 5:
 // CHECK-NEXT: ]
+// CHECK: %[[COUNTER:.+]] = call @ark_signal_index(
+// CHECK-NEXT: call @ark_signal(%[[CONTEXT]], %[[COUNTER]])
 // CHECK-LABEL: func.func private @ark_instruction(
 // CHECK: arith.constant 4 : i64
 // CHECK: llvm.getelementptr %{{.+}}[1]

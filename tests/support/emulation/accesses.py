@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 # The numbers are those of layout.h.
 WINDOW = 0x1C0000000000
-_ARENA, _ARENA_BYTES, _SHADOW = 0x100000000000, 0x1000000000, 0x180000000000
+_ARENA, _ARENA_BYTES, _SHADOW = 0x100000000000, 0x30000000000, 0x180000000000
 _SIZES = {
     "i1": 1, "i8": 1, "i16": 2, "half": 2, "bfloat": 2, "i32": 4, "float": 4, "i64": 8, "double": 8,
     "ptr": 8,

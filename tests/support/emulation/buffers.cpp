@@ -14,7 +14,7 @@
 using namespace simt;
 
 namespace {
-constexpr uintptr_t kPage = 4096;
+constexpr uintptr_t kPage = 4096, kGranularity = 2 << 20;
 
 /// The record that lower.py writes for each variable of a kernel.
 struct Variable {
@@ -42,18 +42,20 @@ static bool reserve() {
   return take(kArena, PROT_NONE) && take(kShadow, PROT_READ | PROT_WRITE);
 }
 
-static uintptr_t roundUp(uintptr_t bytes) {
-  return (bytes + kPage - 1) & -kPage;
+static uintptr_t roundUp(uintptr_t bytes, uintptr_t unit = kPage) {
+  return (bytes + unit - 1) & -unit;
 }
 
-/// Returns addresses for a number of bytes, rounded up; 0 if none are left.
-static uintptr_t takeAddresses(uintptr_t size) {
+/// Returns addresses for a number of bytes, rounded up, after a gap, from a
+/// multiple of `unit` on; 0 if none are left.
+static uintptr_t takeAddresses(uintptr_t size, uintptr_t gap = 0,
+                               uintptr_t unit = kPage) {
   static bool isReserved = reserve();
-  if (!isReserved || nextAddress + size + kPage > kArena + kArenaBytes)
+  uintptr_t begin = roundUp(nextAddress + gap, unit);
+  if (!isReserved || begin + size + kPage > kArena + kArenaBytes)
     return 0;
-  uintptr_t begin = nextAddress;
   // A page behind each buffer is not accessible.
-  nextAddress += size + kPage;
+  nextAddress = begin + size + kPage;
   return begin;
 }
 
@@ -100,9 +102,10 @@ void *simt_allocate(int64_t bytes, int isOfHost, int device) {
   return reinterpret_cast<void *>(buffer.begin);
 }
 
-/// Reserves addresses of virtual memory; returns null if none are left.
-void *simt_reserve(int64_t bytes) {
-  uintptr_t begin = takeAddresses(roundUp(bytes));
+/// Reserves addresses of virtual memory, at a distance from earlier addresses;
+/// returns null if none are left.
+void *simt_reserve(int64_t bytes, int64_t gap) {
+  uintptr_t begin = takeAddresses(roundUp(bytes), gap, kGranularity);
   if (begin)
     reserved[begin] = bytes;
   return reinterpret_cast<void *>(begin);

@@ -47,7 +47,7 @@ def load_library(path: Path) -> Any:
     for name, result, arguments in (
         ("simt_set_devices", small, [small]),
         ("simt_allocate", pointer, [number, small, small]),
-        ("simt_reserve", pointer, [number]),
+        ("simt_reserve", pointer, [number, number]),
         ("simt_release", None, [pointer]),
         ("simt_map", small, [pointer, number, small]),
         ("simt_set_access", None, [pointer, ctypes.c_uint32]),

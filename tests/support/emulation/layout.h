@@ -12,7 +12,7 @@ namespace simt {
 /// Global memory, and a number for each of its words of four bytes: 0 outside
 /// of buffers, 1 in a buffer, 2 if a buffer contains only a part of the word,
 /// and otherwise the number of the word's newest version.
-constexpr uintptr_t kArena = 0x100000000000, kArenaBytes = 0x1000000000;
+constexpr uintptr_t kArena = 0x100000000000, kArenaBytes = 0x30000000000;
 constexpr uintptr_t kShadow = 0x180000000000;
 constexpr uint32_t kOutside = 0, kWhole = 1, kPartial = 2;
 

@@ -181,6 +181,7 @@ class EmulatedCuda(FakeCuda):
         launches: the number of launches that begin together; None means one on each GPU.
 
     Attributes:
+        gap: the distance of reserved addresses from earlier addresses, in bytes; may be set.
         failure: the rule of a GPU that threads broke, or an empty string.
     """
 
@@ -204,6 +205,7 @@ class EmulatedCuda(FakeCuda):
         self._asked = _STATIC_LIMIT
         self._shape = Shape(0, 0, 0)
         self._together = _Together(devices if launches is None else launches)
+        self.gap = 0
         self.failure = ""
 
     # -- memory ------------------------------------------------------------------------------
@@ -226,7 +228,7 @@ class EmulatedCuda(FakeCuda):
         return address, _Keeper(self._library.simt_free, address)
 
     def _reserve(self, nbytes: int) -> tuple[int, Any]:
-        address: int | None = self._library.simt_reserve(nbytes)
+        address: int | None = self._library.simt_reserve(nbytes, self.gap)
         assert address
         return address, _Keeper(self._library.simt_release, address)
 

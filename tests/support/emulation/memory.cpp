@@ -53,7 +53,8 @@ struct Version {
   uint32_t time, visibleAt;
   /// The word, by its address in the arena divided by four; its former value,
   /// and its former version or shadow.
-  uint32_t word, old, previous;
+  uint64_t word;
+  uint32_t old, previous;
   /// The view that an acquire of this version gets, or 0.
   uint32_t view;
   uint8_t writer, bytes;
@@ -106,7 +107,7 @@ std::array<uint32_t, kWriters> published;
 std::vector<Fenced> fenced;
 /// The time of the last strong load that is not at the scope of the system, by
 /// word and CTA. Empty if there is one GPU.
-std::map<std::pair<uint32_t, int>, uint32_t> narrowLoads;
+std::map<std::pair<uint64_t, int>, uint32_t> narrowLoads;
 bool hasSeveralGpus;
 } // namespace
 
@@ -141,8 +142,8 @@ void simt::beginMemory(const std::vector<int> &deviceOf) {
 /// Makes all stores visible to all CTAs.
 void simt::endMemory() {
   for (size_t i = versions.size(); i-- > kPartial + 1;)
-    getShadow(reinterpret_cast<char *>(kArena) +
-              4 * uintptr_t(versions[i].word)) = versions[i].previous;
+    getShadow(reinterpret_cast<char *>(kArena) + 4 * versions[i].word) =
+        versions[i].previous;
   versions.clear();
   isRunning = false;
 }
@@ -157,7 +158,7 @@ bool simt::takeWaitForHost() { return std::exchange(waitsForHost, false); }
 
 static bool isVersion(uint32_t number) { return number > kPartial; }
 
-static uint32_t getWord(const char *at) { return (uintptr_t(at) - kArena) / 4; }
+static uint64_t getWord(const char *at) { return (uintptr_t(at) - kArena) / 4; }
 
 static uint32_t load32(const char *at) {
   return __atomic_load_n(reinterpret_cast<const uint32_t *>(at),

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <unordered_map>
 #include <vector>
 
 using namespace simt;
@@ -75,19 +76,23 @@ private:
   };
 
   const Page *findPage(int64_t at) const {
-    size_t index = at / kPage;
-    return index < pages.size() ? pages[index].get() : nullptr;
+    auto found = pages.find(at / kPage);
+    return found == pages.end() ? nullptr : &found->second;
   }
   Page &getPage(int64_t at) {
-    size_t index = at / kPage;
-    if (index >= pages.size())
-      pages.resize(index + 1);
-    if (!pages[index])
-      pages[index] = std::make_unique<Page>();
-    return *pages[index];
+    int64_t index = at / kPage;
+    if (index != lastIndex) {
+      last = &pages[index];
+      lastIndex = index;
+    }
+    return *last;
   }
 
-  std::vector<std::unique_ptr<Page>> pages;
+  // Addresses of virtual memory may lie far apart.
+  std::unordered_map<int64_t, Page> pages;
+  // The page of the last record; its address does not change.
+  int64_t lastIndex = -1;
+  Page *last = nullptr;
 };
 
 /// By CTA: all accesses to shared memory, and loads from global memory.

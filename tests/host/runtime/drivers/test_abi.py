@@ -74,11 +74,11 @@ def test_semaphores_and_packets(constants: dict[str, int]) -> None:
 
 def test_ranks_of_other_domains(constants: dict[str, int]) -> None:
     assert constants["kDomainShift"] == abi.DOMAIN_SHIFT
-    assert constants["kDomainIndex"] == abi.DOMAIN_INDEX
-    assert constants["kDomainIndexEnd"] == abi.DOMAIN_INDEX_END
+    assert constants["kDomainDistance"] == abi.DOMAIN_DISTANCE
+    assert constants["kDomainDistanceEnd"] == abi.DOMAIN_DISTANCE_END
     assert constants["kNetworkWords"] == abi.NETWORK_WORDS
     # A Python table of linked instructions has 32-bit numbers.
-    assert abi.DOMAIN_INDEX >= -(1 << 31)
+    assert abi.DOMAIN_DISTANCE >= -(1 << 31)
 
 
 def test_port_channels(constants: dict[str, int]) -> None:

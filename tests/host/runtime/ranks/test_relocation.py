@@ -10,7 +10,7 @@ import pytest
 
 import ark_mlir as ark
 from ark_mlir.bundle import Bundle, Opcode
-from ark_mlir.runtime.drivers.abi import DOMAIN_INDEX, RANK_COUNTERS, SEMAPHORE_STRIDE
+from ark_mlir.runtime.drivers.abi import DOMAIN_DISTANCE, RANK_COUNTERS, SEMAPHORE_STRIDE
 from ark_mlir.runtime.ranks.linking import link
 from ark_mlir.runtime.ranks.relocation import PartAddresses, relocate
 from ark_mlir.testing.toy import ToyProgram, barrier, run, signal, wait
@@ -38,6 +38,7 @@ def program() -> Bundle:
         toy.lane(rank, [*work, wait(arrived[rank], 1), barrier(again, SIZE)])
     manifest, sections = toy.parts(ranks=SIZE, packets=SIZE * PACKETS)
     manifest["target"].update(backend="cuda", arch="sm_90a", warps=16, shared_memory=1024)
+    manifest["options"]["far_signals"] = True
     return Bundle.from_parts(manifest, sections)
 
 
@@ -85,9 +86,20 @@ def test_each_operand_leads_to_the_same_part(rank: int, order: tuple[int, ...]) 
 
 
 @pytest.mark.parametrize("rank", range(SIZE))
-def test_each_signal_and_stop_leads_to_the_same_counter(rank: int) -> None:
+@pytest.mark.parametrize(
+    "begins",
+    [
+        [5 << 30, 1 << 30, 9 << 30],
+        [1 << 40, (1 << 40) + (127 << 30), (1 << 40) - (127 << 30)],
+        [1 << 40, (1 << 40) + (129 << 30), (1 << 40) - (129 << 30)],
+        [1 << 46, 1 << 30, (1 << 47) - PAGE],
+        [1 << 30, (1 << 48) - (1 << 30), 1 << 47],
+    ],
+    ids=["GiB", "127 GiB", "129 GiB", "47 bits", "48 bits"],
+)
+def test_each_signal_and_stop_leads_to_the_same_counter(rank: int, begins: list[int]) -> None:
     linked = link(program())[rank].bundle
-    where = part_addresses(rank, [5 << 30, 1 << 30, 9 << 30])
+    where = part_addresses(rank, begins)
     relocated = relocate(linked, where)
     own = where.counters[rank]
     seen: set[int] = set()
@@ -97,9 +109,12 @@ def test_each_signal_and_stop_leads_to_the_same_counter(rank: int) -> None:
         if before[0] == Opcode.SIGNAL:
             distance, number = divmod(before[1], RANK_COUNTERS)
             expected = where.counters[rank + distance] + number * SEMAPHORE_STRIDE
-            assert own + after[1] * SEMAPHORE_STRIDE == expected
-            # The kernel tells by the number whether the counter is on its own GPU.
-            assert (after[1] >> 15 == 0) == (distance == 0)
+            index = after[1] + (after[2] << 32)
+            assert own + index * SEMAPHORE_STRIDE == expected
+            # The kernel tells by the index whether the counter is on its own GPU.
+            assert (index >> 15 == 0) == (distance == 0)
+            if abs(expected - own) < 127 << 30:
+                assert after[2] == 0
             seen.add(distance)
         elif before[0] == Opcode.STOP:
             expected = where.counters[rank + before[2]]
@@ -125,11 +140,30 @@ def test_consecutive_parts_need_no_other_numbers() -> None:
     assert set(where.slots) == {0, 1 << 34}
 
 
-@pytest.mark.parametrize("begin", [1 << 38, (1 << 30) + (130 << 30)])
-def test_a_rank_that_is_too_far_away(begin: int) -> None:
+@pytest.mark.parametrize("begin", [(1 << 30) + 4096, (1 << 30) + (1 << 52)])
+def test_a_distance_that_no_stop_can_have(begin: int) -> None:
     linked = link(program())[0].bundle
-    with pytest.raises(ark.UnsupportedError, match="more than 127 GiB away from that of rank 0"):
+    with pytest.raises(
+        ark.UnsupportedError, match="has to be a multiple of 2 MiB below 2 PiB"
+    ) as e:
         relocate(linked, part_addresses(0, [1 << 30, begin, 3 << 30]))
+    assert "the counters of rank 1 are at the address" in str(e.value)
+    assert "run all ranks in one process" in str(e.value)
+
+
+@pytest.mark.parametrize("far", [True, False])
+def test_a_program_of_an_older_ark(far: bool) -> None:
+    """A kernel of an older ark does not read field B of a signal: only near counters work."""
+    linked = link(program())[0].bundle
+    old = replace(linked, manifest=replace(linked.manifest, options={}))
+    where = part_addresses(0, [1 << 30, (140 << 30) if far else (2 << 30), 3 << 30])
+    if far:
+        with pytest.raises(ark.UnsupportedError, match=r"older ark.* compile the program again"):
+            relocate(old, where)
+        return
+    np.testing.assert_array_equal(
+        relocate(old, where).tables.instructions, relocate(linked, where).tables.instructions
+    )
 
 
 def test_numbers_stand_for_counters_of_other_domains() -> None:
@@ -144,8 +178,9 @@ def test_numbers_stand_for_counters_of_other_domains() -> None:
     numbers = {(1, counter): 700 + index for index, counter in enumerate(counters)}
     named = relocate(linked, replace(apart, numbers=numbers)).tables.instructions
     plain = relocate(linked, apart).tables.instructions
-    near = [number // RANK_COUNTERS != 1 for number in signals]
-    found = named[rows[:, 0] == Opcode.SIGNAL, 1]
-    assert found[near].tolist() == plain[rows[:, 0] == Opcode.SIGNAL, 1][near].tolist()
-    expected = [DOMAIN_INDEX + RANK_COUNTERS + 700 + index for index in range(2)]
-    assert found[~np.array(near)].tolist() == expected
+    near = np.array([number // RANK_COUNTERS != 1 for number in signals])
+    found = named[rows[:, 0] == Opcode.SIGNAL, 1:3]
+    other = plain[rows[:, 0] == Opcode.SIGNAL, 1:3]
+    assert found[near].tolist() == other[near].tolist()
+    assert found[~near].tolist() == [[700 + index, DOMAIN_DISTANCE + 1] for index in range(2)]
+    assert other[~near].tolist() == [[counter, DOMAIN_DISTANCE + 1] for counter in counters]

@@ -3,10 +3,13 @@
 // An address has the rank plus one from bit 48 on.
 // CHECK-LABEL: func.func private @ark_split_address(
 // CHECK: arith.constant 48 : i64
-// An index of a counter below -2^31 + 2^23 names a rank.
+// An upper half of an index below -2^31 + 2^8 names a rank.
 // CHECK-LABEL: func.func private @ark_split_index(
 // CHECK: arith.constant -2147483648 : i64
-// CHECK: arith.constant -2139095040 : i64
+// CHECK: arith.constant -2147483392 : i64
+// CHECK: arith.constant 32 : i64
+// CHECK: %[[DISTANCE:.+]] = arith.shrsi %{{.+}}
+// CHECK: arith.cmpi slt, %[[DISTANCE]]
 // GPUs of the same domain store to each other's memory.
 // CHECK-LABEL: func.func private @ark_add_remote_arrival(
 // CHECK: llvm.inline_asm has_side_effects "red.release.sys.add.u64 [$0], $1;", "l,l,~{memory}"

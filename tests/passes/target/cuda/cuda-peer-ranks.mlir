@@ -4,6 +4,13 @@
 // CHECK-LABEL: func.func private @ark_lane_number(
 // CHECK: call @ark_sync_ranks
 // CHECK: arith.constant 3 : i64
+// Field B has the upper half of the index of a counter.
+// CHECK-LABEL: func.func private @ark_signal_index(
+// CHECK: %[[BITS:.+]] = arith.constant 32 : i64
+// CHECK: %[[B:.+]] = arith.extsi %{{.+}} : i32 to i64
+// CHECK: %[[UPPER:.+]] = arith.shli %[[B]], %[[BITS]]
+// CHECK: %[[INDEX:.+]] = arith.addi %{{.+}}, %[[UPPER]]
+// CHECK: return %[[INDEX]]
 // CHECK-LABEL: func.func private @ark_add_arrival(
 // CHECK: arith.constant 15 : i64
 // CHECK: call @ark_add_release
