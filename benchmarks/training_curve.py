@@ -88,7 +88,7 @@ def save(path: Path, curves: dict[str, np.ndarray[Any, Any]]) -> None:
 def means(losses: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Returns the means of successive windows of 50 steps; the last one may be shorter."""
     starts = np.arange(0, len(losses), WINDOW)
-    return np.add.reduceat(losses, starts) / np.diff([*starts, len(losses)])
+    return np.add.reduceat(losses, starts) / np.diff(starts, append=len(losses))
 
 
 def summary(row: str, arm: str, curves: dict[str, np.ndarray[Any, Any]]) -> tuple[str, ...]:

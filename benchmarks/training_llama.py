@@ -12,20 +12,20 @@ __all__ = ["Llama"]
 class _Block(ark.Module):
     def __init__(self, sizes: LlamaSizes, dtype: ark.DType) -> None:
         super().__init__()
-        self._heads = {"q": sizes.heads, "k": sizes.kv_heads, "v": sizes.kv_heads}
+        self._heads = sizes.heads, sizes.kv_heads, sizes.kv_heads
         self.first = _Norm(sizes.width, dtype)
         self.second = _Norm(sizes.width, dtype)
-        for name, shape in sizes.dense.items():
-            setattr(self, name, _Linear(shape, dtype))
+        shapes = sizes.dense
+        self.q, self.k, self.v = (_Linear(shapes[name], dtype) for name in ("q", "k", "v"))
+        self.out, self.gate = _Linear(shapes["out"], dtype), _Linear(shapes["gate"], dtype)
+        self.up, self.down = _Linear(shapes["up"], dtype), _Linear(shapes["down"], dtype)
 
     def forward(self, x: ark.Tensor, tables: tuple[ark.Tensor, ark.Tensor]) -> ark.Tensor:
         batch, length, width = x.shape
         rows = self.first(x)
         q, k, v = (
-            ark.transpose(
-                ark.reshape(getattr(self, part)(rows), (batch, length, heads, -1)), (0, 2, 1, 3)
-            )
-            for part, heads in self._heads.items()
+            ark.transpose(ark.reshape(project(rows), (batch, length, heads, -1)), (0, 2, 1, 3))
+            for project, heads in zip((self.q, self.k, self.v), self._heads, strict=True)
         )
         q, k = ark.rope(q, *tables), ark.rope(k, *tables)
         mixed = ark.transpose(ark.attention(q, k, v, causal=True), (0, 2, 1, 3))
