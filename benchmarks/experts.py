@@ -43,7 +43,7 @@ CONTEXT = 1024
 SHORT, LONG, PAIRS = 8, 72, 9
 # The row whose traced step the script prints.
 TRACED = "decode-8"
-# Kernels of PyTorch and ark round the inner results of an expert at other places.
+# Kernels of PyTorch and ark round other inner results of an expert.
 SLACK = 1.1
 
 

@@ -108,14 +108,14 @@ def layer_of_pairs(sizes: LayerSizes, weights: dict[str, Any], x: Any) -> Any:
     scales, chosen = route(sizes, weights, x.float())
     total = torch.zeros(x.shape, device=x.device)
     for expert in range(sizes.experts):
-        token, place = (chosen == expert).nonzero(as_tuple=True)
+        token, choice = (chosen == expert).nonzero(as_tuple=True)
         gate, up, down = (
             weights[f"mlp.experts.{name}_proj.weight"][expert].float()
             for name in ("gate", "up", "down")
         )
         rows = x[token].float()
         part = F.linear(F.silu(F.linear(rows, gate)) * F.linear(rows, up), down)
-        total.index_add_(0, token, part * scales[token, place, None])
+        total.index_add_(0, token, part * scales[token, choice, None])
     return total
 
 

@@ -53,8 +53,8 @@ class _Transformer:
         if self.sequence:
             ids = self._own(ark.reshape(ids, (-1,)))
             first = self.rank * ids.shape[0]
-            places = [place % self.sizes.length for place in range(first, first + ids.shape[0])]
-            positions = ark.embedding(ark.constant(places), self._read("positions"))
+            indices = [index % self.sizes.length for index in range(first, first + ids.shape[0])]
+            positions = ark.embedding(ark.constant(indices), self._read("positions"))
             return ark.embedding(ids, self._read("tokens")) + positions
         return ark.embedding(ids, self._read("tokens")) + self._read("positions")
 

@@ -34,8 +34,8 @@ def batches(vocabulary: int, shape: tuple[int, ...], seed: int) -> np.ndarray[An
     noise = rng.integers(0, NOISE, shape, dtype=np.int64)
     tokens = np.empty(shape, np.int32)
     tokens[..., 0] = rng.integers(0, vocabulary, shape[:-1])
-    for place in range(1, shape[-1]):
-        tokens[..., place] = (FACTOR * tokens[..., place - 1].astype(np.int64) + noise[..., place]
+    for index in range(1, shape[-1]):
+        tokens[..., index] = (FACTOR * tokens[..., index - 1].astype(np.int64) + noise[..., index]
                               ) % vocabulary  # fmt: skip
     return tokens
 
