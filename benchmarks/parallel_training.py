@@ -1,4 +1,4 @@
-"""Training steps of large transformers on several GPUs: data, tensor and pipeline parallel.
+"""Training steps of large transformers on several GPUs, with several kinds of parallelism.
 
     python benchmarks/parallel_training.py --predict [--ranks N]                     # without GPUs
     python benchmarks/parallel_training.py --compile FOLDER [--ranks N]              # the compiler
@@ -10,6 +10,7 @@ bf16. All kinds compute the step of the same batch:
 
 data      each rank has all weights and a part of the batch, and the ranks add the gradients
 tensor    each rank has some heads and inner columns of each layer, and the ranks add the results
+sequence  as tensor, and each rank has a part of the tokens between products
 pipeline  each rank has some of the layers, and a microbatch is one sequence
 
 *Predicted* is the time of the simulator on `--topology`, *exposed* its part that ranks would save
@@ -40,7 +41,7 @@ from training_models import Sizes
 import ark_mlir as ark
 from ark_mlir.bundle import Bundle, Manifest, read_bundle
 
-KINDS = ("data", "tensor", "pipeline")
+KINDS = ("data", "tensor", "sequence", "pipeline")
 MODELS = {
     "bert-large": Sizes(30592, 1024, 24, 16, 512, 8, "bf16", causal=False),
     "gpt2-xl": Sizes(50304, 1600, 48, 25, 1024, 8, "bf16"),
@@ -84,12 +85,15 @@ def chosen_rows(options: argparse.Namespace) -> Iterator[tuple[str, str, Sizes]]
             sizes = MODELS[model]
             sizes = replace(sizes, layers=options.layers or sizes.layers)
             sizes = replace(sizes, batch=options.batch or sizes.batch)
-            divided = {"data": sizes.batch, "tensor": sizes.heads, "pipeline": sizes.layers}
-            what = {"data": "sequences", "tensor": "heads", "pipeline": "layers"}
+            divided = {
+                "data": sizes.batch, "tensor": sizes.heads, "sequence": sizes.heads,
+                "pipeline": sizes.layers,
+            }  # fmt: skip
+            what = {"data": "sequences", "pipeline": "layers"}
             if divided[kind] % options.ranks:
                 print(
                     f"{model} {kind}: {options.ranks} ranks do not divide "
-                    f"{divided[kind]} {what[kind]}; no row",
+                    f"{divided[kind]} {what.get(kind, 'heads')}; no row",
                     flush=True,
                 )
             else:

@@ -33,7 +33,7 @@ class _Block(ark.Module):
     def __init__(self, sizes: Sizes, dtype: ark.DType) -> None:
         super().__init__()
         width = sizes.width
-        self._heads = sizes.heads
+        self._heads, self._causal = sizes.heads, sizes.causal
         self.first, self.second = _Norm(width, dtype), _Norm(width, dtype)
         self.qkv, self.out = _Linear(width, 3 * width, dtype), _Linear(width, width, dtype)
         self.up, self.down = _Linear(width, 4 * width, dtype), _Linear(4 * width, width, dtype)
@@ -44,7 +44,7 @@ class _Block(ark.Module):
             ark.transpose(ark.reshape(part, (batch, length, self._heads, -1)), (0, 2, 1, 3))
             for part in ark.split(self.qkv(self.first(x)), 3, axis=-1)
         )
-        mixed = ark.transpose(ark.attention(q, k, v, causal=True), (0, 2, 1, 3))
+        mixed = ark.transpose(ark.attention(q, k, v, causal=self._causal), (0, 2, 1, 3))
         x = x + self.out(ark.reshape(mixed, (batch, length, width)))
         return x + self.down(ark.gelu(self.up(self.second(x))))
 

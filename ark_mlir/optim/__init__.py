@@ -14,6 +14,7 @@ thousands of training steps need no host between them.
 
 from .accumulation import accumulate
 from .adamw import AdamW
+from .buckets import sum_over_ranks
 from .clipping import clip_by_global_norm
 from .optimizer import LearningRate, Optimizer
 from .scaling import LossScaler
@@ -22,5 +23,5 @@ from .sgd import SGD
 
 __all__ = [
     "SGD", "AdamW", "LearningRate", "LossScaler", "Optimizer", "accumulate", "clip_by_global_norm",
-    "warmup_cosine", "warmup_linear",
+    "sum_over_ranks", "warmup_cosine", "warmup_linear",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Buckets of weights, of which each rank updates one part (ZeRO, stage 1)."""
+"""Buckets of gradients that ranks add, and of weights of which each rank updates one part."""
 
 from __future__ import annotations
 
@@ -10,9 +10,16 @@ from functools import cached_property
 from .. import frontend as ark
 from ..dtypes import DType
 from ..frontend import Tensor
-from .checks import widened
+from ..frontend.program import current
+from .checks import as_floats, invalid, widened
 
-__all__ = ["Bucket", "make_buckets"]
+__all__ = ["BUCKET_BYTES", "Bucket", "checked_bucket_bytes", "make_buckets", "sum_over_ranks"]
+
+# As in PyTorch's data parallelism: large enough for the bandwidth of links, and small enough that
+# the first buckets are exchanged early.
+BUCKET_BYTES = 25 << 20
+
+_OP = "ark.optim.sum_over_ranks"
 
 
 @dataclass(frozen=True)
@@ -91,17 +98,7 @@ def make_buckets(
     The buckets are in the reverse order of the weights, since the backward pass usually computes
     the gradients of the last weights first.
     """
-    groups: list[list[int]] = []
-    held = 0
-    for number in reversed(range(len(weights))):
-        size = 4 * weights[number].size
-        fits = groups and held + size <= most_bytes
-        if fits and weights[groups[-1][0]].dtype == weights[number].dtype:
-            groups[-1].append(number)
-            held += size
-        else:
-            groups.append([number])
-            held = size
+    groups = _groups(weights, [4 * weight.size for weight in weights], most_bytes)
     return [
         Bucket(
             tuple(group),
@@ -112,3 +109,74 @@ def make_buckets(
         )
         for group in groups
     ]
+
+
+def sum_over_ranks(
+    gradients: Sequence[Tensor], *, bucket_bytes: int = BUCKET_BYTES
+) -> list[Tensor]:
+    """Returns the sums of gradients over all ranks, for plain data parallelism.
+
+    The gradients are divided into buckets, and ranks add each bucket in one collective. Buckets are
+    in the reverse order of `gradients`: the backward pass usually computes the last ones first, so
+    that ranks add the first buckets while they compute the other gradients. A small bucket costs
+    the latency of a collective, and a large one waits for more gradients.
+
+    Args:
+        gradients: float tensors, those of this rank. All ranks pass equal shapes and dtypes. The
+            sums have the shapes and dtypes of the gradients.
+        bucket_bytes: bytes of a bucket; a larger gradient has a bucket of its own. A bucket has
+            gradients of one dtype.
+
+    Raises InvalidUsageError if a gradient is not a float tensor, the program has no ranks, or
+    `bucket_bytes` is not a positive integer.
+
+    >>> with ark.Program("step", rank=0, world_size=2):
+    ...     w, given = ark.state("w", (64, 4)), ark.input("given", (8, 64))
+    ...     loss = ark.reduce_mean((given @ w) ** 2.0, keepdims=False) / 2
+    ...     slopes = ark.optim.sum_over_ranks(ark.gradients(loss, [w]))
+    ...     ark.optim.SGD([w], lr=0.1).step(slopes)
+    """
+    slopes = as_floats(gradients, "gradients", _OP)
+    program = current(_OP)
+    if program.rank is None or program.world_size is None:
+        raise invalid(
+            f"program {program.name!r} has no ranks; pass rank= and world_size= to ark.Program",
+            _OP,
+        )
+    most = checked_bucket_bytes(bucket_bytes, _OP)
+    sums: dict[int, Tensor] = {}
+    for group in _groups(slopes, [slope.size * slope.dtype.itemsize for slope in slopes], most):
+        vectors = [ark.reshape(slopes[number], (-1,)) for number in group]
+        flat = vectors[0] if len(vectors) == 1 else ark.concat(vectors, 0)
+        total, offset = ark.all_reduce(flat, name="gradients.sum"), 0
+        for number, vector in zip(group, vectors, strict=True):
+            part = total[offset : offset + vector.size]
+            sums[number] = ark.reshape(part, slopes[number].shape)
+            offset += vector.size
+    return [sums[number] for number in range(len(slopes))]
+
+
+def checked_bucket_bytes(value: int, op: str) -> int:
+    """Returns `value`, or raises InvalidUsageError if it is not a positive integer."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise invalid(f"bucket_bytes must be a positive integer, not {value!r}", op)
+    return value
+
+
+def _groups(tensors: Sequence[Tensor], sizes: Sequence[int], most: int) -> list[list[int]]:
+    """Returns the numbers of the tensors of each bucket, from the last tensor to the first.
+
+    Tensors of a bucket have one dtype. The sum of their `sizes` is at most `most`, except that of
+    one large tensor.
+    """
+    groups: list[list[int]] = []
+    held = 0
+    for number in reversed(range(len(tensors))):
+        fits = groups and held + sizes[number] <= most
+        if fits and tensors[groups[-1][0]].dtype == tensors[number].dtype:
+            groups[-1].append(number)
+            held += sizes[number]
+        else:
+            groups.append([number])
+            held = sizes[number]
+    return groups

@@ -9,14 +9,10 @@ from ..dtypes import bool_, fp32, int32
 from ..frontend import Tensor
 from ..frontend.program import current
 from ..units import counted
-from .buckets import Bucket, make_buckets
+from .buckets import BUCKET_BYTES, Bucket, checked_bucket_bytes, make_buckets
 from .checks import as_floats, as_number, as_state_name, invalid, store, widened
 
 __all__ = ["BUCKET_BYTES", "LearningRate", "Optimizer"]
-
-# As in PyTorch's data parallelism: large enough for the bandwidth of links, and small enough that
-# the first buckets are exchanged early.
-BUCKET_BYTES = 25 << 20
 
 LearningRate = float | Tensor | Callable[[Tensor], Tensor]
 """A number, a tensor, or a function of the number of steps so far."""
@@ -123,11 +119,8 @@ class Optimizer:
                 "ark.Program",
                 self._op,
             )
-        if isinstance(bucket_bytes, bool) or not isinstance(bucket_bytes, int) or bucket_bytes < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise invalid(
-                f"bucket_bytes must be a positive integer, not {bucket_bytes!r}", self._op
-            )
-        return make_buckets(self.weights, program.rank, program.world_size, bucket_bytes)
+        most = checked_bucket_bytes(bucket_bytes, self._op)
+        return make_buckets(self.weights, program.rank, program.world_size, most)
 
     def _rate(self) -> Tensor:
         """Returns the learning rate of this step, an fp32 scalar."""

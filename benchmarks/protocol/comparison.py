@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import statistics
 import sys
 import traceback
@@ -46,6 +47,7 @@ def compare(
     bound: float,
     samples: int,
     slack: float = SLACK,
+    apart: bool = False,
 ) -> Iterator[Result]:
     """Yields the result of each arm; an arm that fails has a problem instead of times.
 
@@ -57,7 +59,14 @@ def compare(
         samples: number of samples of each arm. The order of the arms alternates. With
             none, arms are made and checked, which fills the cache of torch.compile.
         slack: the factor of `bound` for ark.
+        apart: True measures one arm after another and frees its memory before the next, for rows
+            whose arms do not fit the memory together.
     """
+    if apart and len(makers) > 1:
+        for name, make in makers.items():
+            yield from compare(row, {name: make}, expected, bound, samples, slack)
+            release()
+        return
     arms: dict[str, Arm] = {}
     errors: dict[str, float] = {}
     for name, make in makers.items():
@@ -90,6 +99,16 @@ def compare(
     for name, pairs in times.items():
         device, caller = (statistics.median(column) for column in zip(*pairs, strict=True))
         yield Result(row, name, device, caller, errors[name])
+
+
+def release() -> None:
+    """Frees the memory of arms that nothing uses any more."""
+    import torch
+
+    torch._dynamo.reset()
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
 
 
 def problem(row: str, arm: str, error: BaseException) -> Result:

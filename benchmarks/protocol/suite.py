@@ -20,11 +20,12 @@ from pathlib import Path
 from typing import Any
 
 import ark_mlir as ark
-from ark_mlir.bundle import read_bundle
+from ark_mlir.bundle import Bundle, read_bundle
 
 from .comparison import problem
 from .conditions import clocks, machine
 from .limits import H200, limits_of
+from .prediction import predictions
 from .record import Result, Workload, merged, problems, result_table, summary
 
 FOLDER = Path(__file__).parents[1]
@@ -54,6 +55,8 @@ class Suite:
         arms: the names of all arms, in the order of the record.
         default_arms: the arms of a run without ``--arms``.
         together: True if one process measures all rows.
+        schedule: None, or compiles the schedule of a row for a target, without machine code; the
+            script then has the option ``--predict``.
         unsupported: rows that ark cannot express, with the reason.
     """
 
@@ -66,6 +69,7 @@ class Suite:
     default_arms: Sequence[str]
     together: bool = False
     unsupported: Mapping[str, str] = field(default_factory=dict)
+    schedule: Callable[[str, str], Bundle] | None = None
 
     @property
     def script(self) -> Path:
@@ -100,8 +104,17 @@ class Task:
 
 
 def run(suite: Suite, description: str | None) -> int:
-    """Parses the arguments of a script and compiles or measures its rows."""
-    options = parse(suite, description)
+    """Parses the arguments of a script and compiles, predicts or measures its rows."""
+    return run_with(suite, make_parser(suite, description).parse_args())
+
+
+def run_with(suite: Suite, options: argparse.Namespace) -> int:
+    """Compiles, predicts or measures rows, by the options of :func:`make_parser`."""
+    if suite.schedule is not None and options.predict:
+        text, status = predictions(
+            suite.name, options.rows, dict(suite.workloads), suite.schedule, options.target
+        )
+        return write(text, options.output) or status
     if options.compile is not None:
         return compile_rows(suite, options.rows, options.compile, options.target)
     if options.journal is not None:
@@ -117,19 +130,28 @@ def run(suite: Suite, description: str | None) -> int:
 
 def finish(journal: Journal, text: str, output: Path | None) -> int:
     """Prints the record and writes it to a file; returns 1 if an arm has a problem."""
-    print(text)
-    if output is not None:
-        output.write_text(text, encoding="utf-8")
+    write(text, output)
     return int(any(result.problem for result in journal.results()))
 
 
-def parse(suite: Suite, description: str | None) -> argparse.Namespace:
+def write(text: str, output: Path | None) -> int:
+    """Prints a text and writes it to a file, if there is one; returns 0."""
+    print(text)
+    if output is not None:
+        output.write_text(text, encoding="utf-8")
+    return 0
+
+
+def make_parser(suite: Suite, description: str | None) -> argparse.ArgumentParser:
+    """Returns the parser of the options of a script."""
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     action = parser.add_mutually_exclusive_group(required=True)
     action.add_argument("--compile", type=Path, metavar="FOLDER", help="compile to FOLDER")
     action.add_argument("--bundles", type=Path, metavar="FOLDER", help="measure FOLDER's bundles")
+    if suite.schedule is not None:
+        action.add_argument("--predict", action="store_true", help="predict times, without a GPU")
     parser.add_argument("--target", default="cuda:sm_90a", help="target of --compile")
     parser.add_argument(
         "--rows", type=names(suite.workloads), default=suite.figures,
@@ -142,7 +164,7 @@ def parse(suite: Suite, description: str | None) -> argparse.Namespace:
     add_measuring(parser)
     parser.add_argument("--repeats", type=int, default=1, help="processes that measure each row")
     parser.add_argument("--journal", type=Path, help=argparse.SUPPRESS)
-    return parser.parse_args()
+    return parser
 
 
 def add_measuring(parser: argparse.ArgumentParser) -> None:

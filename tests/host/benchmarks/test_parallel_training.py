@@ -30,7 +30,7 @@ def test_all_kinds_compute_the_same_step(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     rows = table_rows(record.read_text(encoding="utf-8"))
     assert [row[:4] for row in rows] == [
-        ["tiny", kind, "2", "2"] for kind in ("data", "tensor", "pipeline")
+        ["tiny", kind, "2", "2"] for kind in ("data", "tensor", "sequence", "pipeline")
     ]
     for row in rows:
         predicted, step, ratio = float(row[5]), float(row[9]), float(row[10])
@@ -57,9 +57,9 @@ def test_predictions_need_no_gpu() -> None:
     done = run_benchmark("parallel_training", "--predict", *TINY)
     assert done.returncode == 0, done.stderr
     rows = table_rows(done.stdout)
-    assert [row[1] for row in rows] == ["data", "tensor", "pipeline"]
-    assert [row[9:] for row in rows] == [["not measured"] * 2] * 3
-    assert [bool(row[7]) for row in rows] == [False, False, True]
+    assert [row[1] for row in rows] == ["data", "tensor", "sequence", "pipeline"]
+    assert [row[9:] for row in rows] == [["not measured"] * 2] * 4
+    assert [bool(row[7]) for row in rows] == [False, False, False, True]
     for row in rows:
         assert 0 <= float(row[6]) < float(row[5])
 
