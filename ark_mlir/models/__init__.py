@@ -134,8 +134,9 @@ def load(
     Returns an :class:`EmbeddingModel` for encoders, a :class:`GenerativeModel` for decoders. A type
     checker infers the class from an option that only one of them has; without such an option,
     narrow the result with ``isinstance``. Weights are mapped from their files, which must not
-    change while the model exists; the weights of experts and quantized weights are copied to
-    memory. Raises InvalidUsageError if the folder, its configuration, its tensors or an option is
+    change while the model exists; the weights of experts, quantized weights and the matrices of
+    GPT-2, which are transposed, are copied to memory. Raises InvalidUsageError if the folder, its
+    configuration, its tensors or an option is
     invalid, and UnsupportedError if the model type is unknown. Warns if the weights have more
     layers than the configuration.
 

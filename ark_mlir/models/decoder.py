@@ -257,6 +257,7 @@ def load(
             "decode": build_decode(sizes, **common),
         }
 
+    sizes = replace(sizes, names=sizes.names.by_outputs())
     programs = build(sizes)
     tensors = dequantize(tensors, element, os.fspath(folder))
     if sizes.experts is not None:

@@ -150,7 +150,7 @@ class DecoderGraph:
     def dense(self, x: Tensor, name: str, outputs: int, bias: bool = False) -> Tensor:
         """Returns the product with the weight ``<name>.weight``, and adds ``<name>.bias``."""
         names = self.config.names
-        weight = self.parameter(f"{name}.weight", *names.matrix(outputs, x.shape[-1]))
+        weight = self.parameter(f"{name}.{names.weight}", *names.matrix(outputs, x.shape[-1]))
         product = ark.matmul(x, weight, transpose_other=not names.rows_are_inputs, name=name)
         product = self.total(product, name)
         if not bias:

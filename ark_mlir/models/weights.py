@@ -17,6 +17,7 @@ from ..errors import InvalidUsageError, shorten
 from ..json_checks import Document, Node, parse_json
 from ..runtime.arrays.safetensors import read_safetensors
 from .config import Config
+from .tensor_names import TRANSPOSED
 
 __all__ = [
     "Arrays", "Parameter", "assign", "check_layers", "check_shapes", "read_weights", "spellings",
@@ -200,10 +201,14 @@ def assign(
         where: the folder, for messages.
         find: returns the possible names of a parameter's tensor, in order of preference.
 
-    A tensor of the parameter's dtype stays mapped; a tensor of another float type is converted.
-    Raises InvalidUsageError if a tensor is missing, or its shape or dtype does not fit.
+    A tensor of the parameter's dtype stays mapped; a tensor of another float type is converted. A
+    parameter ``<name>.transposed`` gets a transposed copy of the tensor ``<name>``. Raises
+    InvalidUsageError if a tensor is missing, or its shape or dtype does not fit.
     """
-    found = {name: [n for n in find(name) if n in tensors] for name in parameters}
+    found = {
+        name: [n for n in find(name.removesuffix(TRANSPOSED)) if n in tensors]
+        for name in parameters
+    }
     missing = [name for name, names in found.items() if not names]
     if missing:
         more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
@@ -213,7 +218,7 @@ def assign(
             location=where,
         )
     return {
-        name: _fitting(name, argument, tensors[found[name][0]], where)
+        name: _fitting(name, found[name][0], argument, tensors, where)
         for name, argument in parameters.items()
     }
 
@@ -227,9 +232,15 @@ def _check_shape(name: str, shape: tuple[int, ...], array: NDArray[Any], where: 
         )
 
 
-def _fitting(name: str, argument: Parameter, array: NDArray[Any], where: str) -> NDArray[Any]:
-    _check_shape(name, argument.shape, array, where)
-    return convert(name, array, argument.dtype, where)
+def _fitting(
+    name: str, source: str, argument: Parameter, tensors: Arrays, where: str
+) -> NDArray[Any]:
+    """Returns the array of the parameter `name`, from the tensor `source`."""
+    if not name.endswith(TRANSPOSED):
+        _check_shape(name, argument.shape, tensors[source], where)
+        return convert(name, tensors[source], argument.dtype, where)
+    _check_shape(source, argument.shape[::-1], tensors[source], where)
+    return np.ascontiguousarray(convert(source, tensors[source], argument.dtype, where).T)
 
 
 def convert(name: str, array: NDArray[Any], dtype: DType, where: str) -> NDArray[Any]:
