@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from ..dtypes import DType
 from ..errors import InvalidUsageError
 from .config import Config
+from .scales import check_scales
 from .weights import Arrays
 
 __all__ = ["PackedFormat", "read_awq", "read_gptq"]
@@ -79,6 +80,7 @@ class PackedFormat:
                     raise InvalidUsageError(
                         f"the weights lack {layer}.{key}, which belongs to {packed}", location=where
                     )
+            check_scales(parts["scales"], f"{layer}.scales", where)
             try:
                 result[f"{layer}.weight"] = self._unpack(dtype, **parts)
             except ValueError as error:

@@ -2,7 +2,9 @@
 
 Four formats are known: MXFP4 of gpt-oss, FP8 with a scale for each block of a matrix, as in
 DeepSeek-V3, and GPTQ and AWQ (:mod:`.packed_weights`). Products have the dtype of the model:
-activations are not quantized.
+activations are not quantized. A scale that is zero, infinite or NaN is an error: a layer would have
+zeros or NaN, and the model would compute wrong tokens. MXFP4's scale 255 is NaN by its
+format; a checkpoint with it is damaged.
 """
 
 # The stubs of numpy leave the elements of arrays unknown.
@@ -21,6 +23,7 @@ from ..dtypes import DType, fp8_e4m3, fp8_e5m2
 from ..errors import InvalidUsageError
 from .config import Config
 from .packed_weights import read_awq, read_gptq
+from .scales import check_scales
 from .weights import Arrays
 
 __all__ = ["Dequantize", "read_quantization"]
@@ -106,6 +109,7 @@ def _from_mxfp4(tensors: Arrays, dtype: DType, where: str) -> Arrays:
                 f"{exponents.dtype} {list(exponents.shape)}, which is not MXFP4",
                 location=where,
             )
+        check_scales(np.where(exponents == _SCALE_NAN, np.nan, 1.0), scales, where)
         # A file has rows of outputs here, but rows of inputs in its form without quantization.
         result[name] = _unpack(packed, exponents, dtype).transpose(0, 2, 1)
     return result
@@ -122,7 +126,6 @@ def _unpack(packed: NDArray[Any], exponents: NDArray[Any], dtype: DType) -> NDAr
         power = exponents[expert].astype(np.int32) - _SCALE_BIAS
         with np.errstate(over="ignore"):  # fp32 has no number above 2^128
             numbers = np.ldexp(numbers, power[..., None])
-        numbers[exponents[expert] == _SCALE_NAN] = np.nan
         result[expert] = numbers.reshape(rows, -1).astype(dtype.numpy)
     return result
 
@@ -148,6 +151,7 @@ def _from_fp8(tensors: Arrays, size: tuple[int, ...], dtype: DType, where: str) 
                 f"{list(array.shape)} in blocks of {list(size)} requires {list(blocks)}",
                 location=where,
             )
+        check_scales(factors, scales, where)
         result[name] = _scale(array, factors.astype(np.float32), size, dtype)
     return _check_plain(result, dtype, where)
 

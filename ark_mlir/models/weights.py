@@ -20,8 +20,8 @@ from .config import Config
 from .tensor_names import TRANSPOSED
 
 __all__ = [
-    "Arrays", "Parameter", "assign", "check_layers", "check_shapes", "read_weights", "spellings",
-    "text_tensors",
+    "Arrays", "Parameter", "assign", "check_layers", "check_shapes", "find_file", "read_weights",
+    "spellings", "text_tensors",
 ]  # fmt: skip
 
 Arrays = dict[str, NDArray[Any]]
@@ -85,6 +85,18 @@ def read_weights(folder: str | os.PathLike[str]) -> Arrays:
             raise InvalidUsageError(f"tensor {name!r} is in another file too", location=str(file))
         tensors.update(part)
     return tensors
+
+
+def find_file(folder: str | os.PathLike[str], name: str) -> str:
+    """Returns the path of the file that has a tensor, for messages: the folder if none has it.
+
+    `name` may be the name after :func:`text_tensors`, which is shorter than that in the file.
+    """
+    root = Path(folder)
+    for file in sorted(root.glob("*.safetensors")):
+        if any(each == name or each.endswith(f".{name}") for each in read_safetensors(file)):
+            return str(file)
+    return str(folder)
 
 
 def text_tensors(tensors: Arrays) -> Arrays:

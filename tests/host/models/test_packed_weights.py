@@ -185,6 +185,17 @@ def test_invalid_layers(tmp_path: Path, change: Arrays, message: str) -> None:
         dequantize(tmp_path, GPTQ, arrays)
 
 
+@pytest.mark.parametrize("entries", [GPTQ, AWQ], ids=["gptq", "awq"])
+@pytest.mark.parametrize("scale", [0.0, np.nan, np.inf])
+def test_scales_that_are_no_factors(
+    tmp_path: Path, entries: dict[str, Any], scale: float
+) -> None:
+    parts, _ = draw(np.random.default_rng(6), entries, 48, 16)
+    parts["scales"][3, 5] = scale
+    with pytest.raises(ark.InvalidUsageError, match=rf"'a\.scales' has the scale {scale} at \[3, 5\]"):
+        dequantize(tmp_path, entries, {f"a.{k}": v for k, v in parts.items()})
+
+
 def test_transposed_matrices_are_refused(tmp_path: Path) -> None:
     config = {"model_type": "gpt2", "quantization_config": GPTQ}
     (tmp_path / "config.json").write_text(json.dumps(config))
