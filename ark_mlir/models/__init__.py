@@ -97,6 +97,7 @@ class DecoderOptions(TypedDict, total=False):
     expert_capacity: float | None
     sequence_parallel: bool
     split_embedding: bool
+    keep_quantized: bool
 
 
 # Without options, or with an option of both classes, the folder decides about the class. Types
@@ -129,7 +130,7 @@ def load(
         options: options of the model type; see ``ark.models.encoder.load`` (batch, length, dtype,
             pooling, normalize) and ``ark.models.decoder.load`` (max_length, chunk, batch, dtype,
             sampling, tensor_parallel, sequence_parallel, split_embedding, expert_parallel,
-            expert_capacity).
+            expert_capacity, keep_quantized).
 
     Returns an :class:`EmbeddingModel` for encoders, a :class:`GenerativeModel` for decoders. A type
     checker infers the class from an option that only one of them has; without such an option,

@@ -26,10 +26,7 @@ def check_scales(scales: NDArray[Any], name: str, where: str) -> None:
         where: the folder of the files, for the message.
 
     Example:
-        >>> check_scales(np.array([[0.5, 0.0]]), "a.scales", "folder")
-        Traceback (most recent call last):
-        ...
-        ark_mlir.errors.InvalidUsageError: folder: tensor 'a.scales' has the scale 0.0 at [0, 1], ...
+        >>> check_scales(np.array([[0.5, 0.25]]), "a.scales", "folder")
     """
     wrong = ~np.isfinite(scales) | (scales == 0)
     if not wrong.any():

@@ -252,7 +252,8 @@ def _fitting(
         _check_shape(name, argument.shape, tensors[source], where)
         return convert(name, tensors[source], argument.dtype, where)
     _check_shape(source, argument.shape[::-1], tensors[source], where)
-    return np.ascontiguousarray(convert(source, tensors[source], argument.dtype, where).T)
+    converted = convert(source, tensors[source], argument.dtype, where)
+    return np.ascontiguousarray(np.transpose(converted))
 
 
 def convert(name: str, array: NDArray[Any], dtype: DType, where: str) -> NDArray[Any]:
