@@ -93,8 +93,8 @@ _FRONTEND = (
     "argmax", "argsort", "attention", "batch_norm", "bincount", "conv1d", "conv2d",
     "conv_transpose1d", "conv_transpose2d", "cumsum", "embedding", "gather", "group_norm",
     "grouped_matmul", "im2col", "indexed_matmul", "layernorm", "matmul", "max_pool", "mean",
-    "reduce_max", "reduce_mean", "reduce_min", "reduce_sum", "rmsnorm", "rope", "scatter",
-    "scatter_add", "softmax", "sort", "top_k", "update", "upsample",
+    "quantized_matmul", "reduce_max", "reduce_mean", "reduce_min", "reduce_sum", "rmsnorm", "rope",
+    "scatter", "scatter_add", "softmax", "sort", "top_k", "update", "upsample",
     # train
     "checkpoint", "cross_entropy", "dropout", "gradients", "trainable",
     # sample

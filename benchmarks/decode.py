@@ -18,6 +18,9 @@ Arms of PyTorch have fused projections (one product for q, k and v, another for 
 SDPA with a mask. ``flex`` has FlexAttention without a mask instead, and ``split`` a product for
 each projection.
 
+Rows whose names end with ``-fp8`` and ``-int4`` have quantized weights, which ark's arms read;
+those of PyTorch read the same weights in bf16.
+
 *device* is the time on the device for one token: PyTorch's steps run back to back, and events time
 the kernels of ark. *caller* is the time of a token for a caller who waits for the logits of each
 launch. Before the measurement, logits of a few positions are compared with PyTorch in fp32. If
@@ -83,6 +86,7 @@ class Problem:
 
     def __init__(self, task: Task) -> None:
         import torch
+        from quantized_weights import quantize
         from torch_decoder import make_caches, make_weights
 
         self.task, self.device = task, task.device()
@@ -90,6 +94,10 @@ class Problem:
         self.tokens = tokens_of(setting)
         self.start = setting.context - self.tokens
         self.weights = make_weights(setting.sizes, self.device)
+        # PyTorch's arms have the dequantized weights.
+        self.ark_weights = self.weights
+        if setting.sizes.bits < 16:
+            self.ark_weights = quantize(setting.sizes, self.weights)
         self.caches = make_caches(setting, self.device)
         tables = np.load(task.folder / f"{task.row}.npz")
         self._rope = torch.from_numpy(tables["cos"]), torch.from_numpy(tables["sin"])
@@ -152,7 +160,7 @@ class Problem:
         return Sample(self, arms[arm])
 
     def _make_ark_arms(self) -> dict[str, ArkArm]:
-        executable = load_ark(self.task.bundle, self.weights, self.caches)
+        executable = load_ark(self.task.bundle, self.ark_weights, self.caches)
         clock = DeviceClock(executable)
         return {arm: ArkArm(executable, clock, single=arm == "ark-1") for arm in ARK_ARMS}
 

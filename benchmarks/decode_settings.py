@@ -12,7 +12,9 @@ class Sizes:
     """The sizes of a decoder, with the field names of ``ark_mlir.models.decoder.DecoderConfig``.
 
     DecoderConfig belongs to the compiler, which a machine that only runs bundles need not have.
-    `scaling` holds the fields of RopeScaling.
+    `scaling` holds the fields of RopeScaling. The matrices of layers have weights of `bits` bits:
+    16 for bf16, 8 for fp8 with fp32 scales, and 4 for numbers with fp16 scales and int8 zeros, of
+    groups of `group` inputs.
     """
 
     vocabulary: int
@@ -27,6 +29,25 @@ class Sizes:
     scaling: tuple[float, float, float, int] | None = None
     tied: bool = True
     qk_norm: bool = False
+    bits: int = 16
+    group: int = 128
+
+    def quantized(self) -> Shapes:
+        """Returns the shapes of the weights that are quantized, by their Hugging Face names."""
+        if self.bits == 16:
+            return {}
+        return {
+            name: shape
+            for name, shape in self.parameters().items()
+            if ".layers." in name and len(shape) == 2
+        }
+
+    @property
+    def bytes_per_weight(self) -> float:
+        """Returns the bytes of an element of a layer's matrices, with its share of the scale and
+        of the zero of its group."""
+        factors = {16: 0, 8: 4, 4: 3}[self.bits]
+        return self.bits / 8 + factors / self.group
 
     def parameters(self) -> Shapes:
         """Returns the shapes of the weights, by their Hugging Face names."""
@@ -190,10 +211,14 @@ class Setting:
         shapes = sizes.parameters()
         if not sizes.tied:
             del shapes["model.embed_tokens.weight"]  # a step reads one of its rows
-        weights = sum(_product(shape) for shape in shapes.values())
+        quantized = sizes.quantized()
+        weights = sum(
+            _product(shape) * (sizes.bytes_per_weight if name in quantized else 2.0)
+            for name, shape in shapes.items()
+        )
         length = self.context - (tokens - 1) / 2
         row = _product(sizes.cache(self.batch, 1))
-        return 2.0 * (weights + 2 * sizes.layers * row * length)
+        return weights + 4.0 * sizes.layers * row * length
 
     def flops(self, tokens: int) -> float:
         """Returns the floating-point operations of the products of a step, on average."""
@@ -231,10 +256,20 @@ SETTINGS = {
     "Qwen3-8B": Setting("Qwen3-8B, positions up to 160", QWEN3_8B, 160),
     "Qwen3-14B": Setting("Qwen3-14B, positions up to 160", QWEN3_14B, 160),
     "Llama-3.1-8B": Setting("Llama-3.1-8B, positions up to 160", LLAMA_8B, 160),
+    "Llama-3.1-8B-fp8": Setting(
+        "Llama-3.1-8B in fp8, scales of 128 inputs, positions up to 160",
+        replace(LLAMA_8B, bits=8), 160,
+    ),
+    "Llama-3.1-8B-int4": Setting(
+        "Llama-3.1-8B in 4 bits, groups of 128 inputs, positions up to 160",
+        replace(LLAMA_8B, bits=4), 160,
+    ),
     "tiny": Setting("a small Llama", TINY, 48),
+    "tiny-fp8": Setting("a small Llama in fp8", replace(TINY, bits=8, group=32), 48),
+    "tiny-int4": Setting("a small Llama in 4 bits", replace(TINY, bits=4, group=32), 48),
     "tiny-160": Setting("a small Llama, positions up to 160", TINY_WIDE, 160),
     "tiny-norm": Setting("a small Qwen3, batch 2", TINY_NORM, 40, batch=2),
-}
+}  # fmt: skip
 FIGURES = ("A", "B", "A-1k")
 
 

@@ -97,6 +97,7 @@ class DecoderOptions(TypedDict, total=False):
     expert_capacity: float | None
     sequence_parallel: bool
     split_embedding: bool
+    keep_quantized: bool
 
 
 # Without options, or with an option of both classes, the folder decides about the class. Types
@@ -129,13 +130,14 @@ def load(
         options: options of the model type; see ``ark.models.encoder.load`` (batch, length, dtype,
             pooling, normalize) and ``ark.models.decoder.load`` (max_length, chunk, batch, dtype,
             sampling, tensor_parallel, sequence_parallel, split_embedding, expert_parallel,
-            expert_capacity).
+            expert_capacity, keep_quantized).
 
     Returns an :class:`EmbeddingModel` for encoders, a :class:`GenerativeModel` for decoders. A type
     checker infers the class from an option that only one of them has; without such an option,
     narrow the result with ``isinstance``. Weights are mapped from their files, which must not
-    change while the model exists; the weights of experts and quantized weights are copied to
-    memory. Raises InvalidUsageError if the folder, its configuration, its tensors or an option is
+    change while the model exists; the weights of experts, quantized weights and the matrices of
+    GPT-2, which are transposed, are copied to memory. Raises InvalidUsageError if the folder, its
+    configuration, its tensors or an option is
     invalid, and UnsupportedError if the model type is unknown. Warns if the weights have more
     layers than the configuration.
 

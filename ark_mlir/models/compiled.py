@@ -19,7 +19,7 @@ from .expert_weights import stack_experts
 from .generation import GenerativeModel
 from .generation_config import Sizes, read_ends
 from .origins import check_origin, describe_folder
-from .quantization import read_quantization
+from .quantization import keep_layers, read_quantization
 from .replicas import Replicas, shard_array
 from .weights import Arrays, assign, read_weights, spellings, text_tensors
 
@@ -155,10 +155,12 @@ def _of_rank(executable: Executable, rank: int, kind: str) -> dict[str, Buffer]:
 
 def _plain_tensors(executable: Executable, config: Config, tensors: Arrays) -> Arrays:
     """Returns the tensors of a decoder's files, dequantized, with those of experts stacked."""
-    # All parameters of a decoder have one dtype.
+    # All parameters of a decoder have the dtype of the table of embeddings, which is the first,
+    # but for those of weights that stay quantized.
     element = next((buffer.dtype for buffer in executable.parameters), fp32)
     where = os.path.dirname(config.path)
-    plain = read_quantization(config)(text_tensors(tensors), element, where)
+    dequantize, names = read_quantization(config), [each.name for each in executable.parameters]
+    plain = dequantize(keep_layers(dequantize, text_tensors(tensors), names, where), element, where)
     if all(".experts." not in buffer.name for buffer in executable.parameters):
         return plain
     return _stacked(config, plain, where)

@@ -30,7 +30,7 @@ from .expert_weights import stack_experts
 from .families import FAMILIES
 from .generation import GenerativeModel
 from .generation_config import Sizes, read_ends
-from .quantization import read_quantization
+from .quantization import find_layouts, keep_layers, read_quantization
 from .rope import Rope, RopeScaling
 from .weights import (
     Arrays,
@@ -178,6 +178,7 @@ def load(
     split_embedding: bool = False,
     expert_parallel: bool = False,
     expert_capacity: float | None = None,
+    keep_quantized: bool = False,
 ) -> GenerativeModel:
     """Loads a decoder from a Hugging Face folder; use it through ``ark.models.load``.
 
@@ -206,6 +207,11 @@ def load(
             tokens in ``prefill``. A rank sends each rank at most this multiple of the mean number
             of rows; experts ignore further rows, which changes the logits. From `tensor_parallel`
             on, no row is dropped. None lets all ranks compute the tokens of all ranks.
+        keep_quantized: True keeps the weights of a checkpoint in FP8 with scales of blocks, GPTQ (4
+            bits) or AWQ quantized in memory: a step reads a half or about 0.27 of the bytes.
+            Threads widen the weights in registers for up to 16 rows (``ark.quantized_matmul``);
+            with more rows, as in ``prefill``, each run widens them in memory. Layers that cannot
+            stay quantized, such as experts, are dequantized at load as without the option.
 
     Raises InvalidUsageError if an entry of the configuration, a tensor or an option is invalid, and
     UnsupportedError if `tensor_parallel` is above 1 for a model that cannot be divided.
@@ -257,7 +263,17 @@ def load(
             "decode": build_decode(sizes, **common),
         }
 
+    sizes = replace(sizes, names=sizes.names.by_outputs())
+    if keep_quantized:
+        if ranks > 1:
+            raise UnsupportedError(
+                f"keep_quantized with tensor_parallel {ranks}: groups of inputs may not be divided "
+                "among ranks; load the model with one of the two options",
+                location=config.path,
+            )
+        sizes = replace(sizes, layouts=find_layouts(dequantize, config, tensors))
     programs = build(sizes)
+    tensors = keep_layers(dequantize, tensors, programs["decode"].parameters, os.fspath(folder))
     tensors = dequantize(tensors, element, os.fspath(folder))
     if sizes.experts is not None:
         tensors = stack_experts(sizes.experts, sizes.layers, tensors, os.fspath(folder))

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from ..errors import InvalidUsageError
 from .experts import Experts
+from .kept_weights import Layout
 from .latent_attention import Latent
 from .rope import Rope, Scaling
 from .sharding import SINGLE, Shard
 from .tensor_names import LLAMA, TensorNames
+from .weights import spellings
 
 __all__ = ["DecoderConfig", "Norm", "divide"]
 
@@ -65,6 +67,7 @@ class DecoderConfig:
         names: the names of the model's tensors.
         shard: the rank's shard.
         split_embedding: True if each rank has only its rows of the table of embeddings.
+        layouts: the layers whose weights stay quantized, by their names in the files.
 
     Example:
         >>> llama_1b = DecoderConfig(vocabulary=128256, hidden=2048, layers=16, heads=32,
@@ -112,6 +115,11 @@ class DecoderConfig:
     windowed: tuple[bool, ...] = (False,)
     names: TensorNames = LLAMA
     split_embedding: bool = False
+    layouts: Mapping[str, Layout] = field(default_factory=dict[str, Layout], hash=False)
+
+    def layout(self, layer: str) -> Layout | None:
+        """Returns the layout of the weights of a layer that stay quantized, or None."""
+        return next((self.layouts[n] for n in spellings(layer) if n in self.layouts), None)
 
     def has_window(self, layer: int) -> bool:
         """Returns True if a layer has the window."""

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from .. import frontend as ark
-from ..dtypes import DType, fp32
+from ..dtypes import DType, fp8_e4m3, fp32, int8
 from ..frontend import Tensor
 from ..frontend.ops.linear import attention_with_sinks
 from .decoder_config import DecoderConfig
+from .kept_weights import Layout, kept_names
 from .latent_attention import build_attention
 from .mlp import MLPS
 from .rope import Rope
@@ -150,12 +151,28 @@ class DecoderGraph:
     def dense(self, x: Tensor, name: str, outputs: int, bias: bool = False) -> Tensor:
         """Returns the product with the weight ``<name>.weight``, and adds ``<name>.bias``."""
         names = self.config.names
-        weight = self.parameter(f"{name}.weight", *names.matrix(outputs, x.shape[-1]))
-        product = ark.matmul(x, weight, transpose_other=not names.rows_are_inputs, name=name)
+        if (layout := self.config.layout(name)) is not None:
+            product = self.quantized(x, name, outputs, layout)
+        else:
+            weight = self.parameter(f"{name}.{names.weight}", *names.matrix(outputs, x.shape[-1]))
+            product = ark.matmul(x, weight, transpose_other=not names.rows_are_inputs, name=name)
         product = self.total(product, name)
         if not bias:
             return product
         return ark.add(product, self.parameter(f"{name}.bias", outputs), name=f"{name}.bias")
+
+    def quantized(self, x: Tensor, name: str, outputs: int, layout: Layout) -> Tensor:
+        """Returns the product with weights that stay quantized."""
+        names, inputs = kept_names(name), x.shape[-1]
+        groups = inputs // layout.group
+        packed = inputs * layout.bits // 8
+        dtype = fp8_e4m3 if layout.bits == 8 else int8
+        weights = self.parameter(names.weight, outputs, packed, dtype=dtype)
+        scales = self.parameter(names.scales, outputs, groups, dtype=layout.scales)
+        zeros = None
+        if layout.bits == 4:
+            zeros = self.parameter(names.zeros, outputs, groups, dtype=int8)
+        return ark.quantized_matmul(x, weights, scales, zeros, name=name)
 
     def total(self, product: Tensor, name: str) -> Tensor:
         """Returns a product, summed over all ranks if the layer `name` computes partial sums."""

@@ -1,7 +1,7 @@
 """Weights of few bits with a scale and a zero for each group of inputs: GPTQ and AWQ.
 
-ark has no 4-bit element type, so loading dequantizes these weights to the model's dtype. A 32-bit
-word packs several numbers.
+A 32-bit word packs several numbers. Loading dequantizes these weights to the model's dtype, or
+packs numbers of 4 bits again, in the order of ``ark.quantized_matmul``.
 """
 
 # The stubs of numpy leave the elements of arrays unknown.
@@ -10,15 +10,18 @@ word packs several numbers.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..dtypes import DType
+from ..dtypes import DType, from_numpy
 from ..errors import InvalidUsageError
 from .config import Config
+from .kept_weights import Layout, kept_names, pack
+from .scales import check_scales
 from .weights import Arrays
 
 __all__ = ["PackedFormat", "read_awq", "read_gptq"]
@@ -73,26 +76,72 @@ class PackedFormat:
         result = dict(tensors)
         for packed in [name for name in tensors if name.endswith(".qweight")]:
             layer = packed.removesuffix(".qweight")
-            parts = {key: result.pop(f"{layer}.{key}", None) for key in _PARTS}
+            parts: dict[str, Any] = {key: result.pop(f"{layer}.{key}", None) for key in _PARTS}
             for key in _PARTS[:3]:
                 if parts[key] is None:
                     raise InvalidUsageError(
                         f"the weights lack {layer}.{key}, which belongs to {packed}", location=where
                     )
+            check_scales(parts["scales"], f"{layer}.scales", where)
             try:
                 result[f"{layer}.weight"] = self._unpack(dtype, **parts)
             except ValueError as error:
                 raise InvalidUsageError(f"layer {layer!r}: {error}", location=where) from None
         return result
 
-    def _unpack(
-        self, dtype: DType, qweight: Any, qzeros: Any, scales: Any, g_idx: Any
-    ) -> NDArray[Any]:
-        """Returns the matrix of a layer, ``[outputs, inputs]``."""
+    def layouts(self, tensors: Arrays) -> dict[str, Layout]:
+        """Returns the layers whose weights can stay quantized: those of 4 bits, in groups of equal
+        size that follow the order of the inputs."""
+        found: dict[str, Layout] = {}
+        for name in tensors:
+            layer = name.removesuffix(".qweight")
+            if layer == name or self.bits != 4 or f"{layer}.scales" not in tensors:
+                continue
+            inputs = tensors[name].shape[0] * (_WORD // self.bits if self.by_rows else 1)
+            length, order = self.group or inputs, tensors.get(f"{layer}.g_idx")
+            scales = from_numpy(tensors[f"{layer}.scales"].dtype)
+            in_order = order is None or np.array_equal(order, np.arange(inputs) // length)
+            if inputs % length == 0 and length % 2 == 0 and in_order and scales is not None:
+                found[layer] = Layout(4, length, scales)
+        return found
+
+    def keep(self, tensors: Arrays, layers: Collection[str], where: str) -> Arrays:
+        """Returns the tensors of the files, with those of some layers packed for ark: layers of
+        :meth:`layouts`. Raises InvalidUsageError as the dequantization does."""
+        result = dict(tensors)
+        for layer in layers:
+            parts: dict[str, Any] = {key: result.pop(f"{layer}.{key}", None) for key in _PARTS}
+            if parts["qzeros"] is None:
+                raise InvalidUsageError(
+                    f"the weights lack {layer}.qzeros, which belongs to {layer}.qweight",
+                    location=where,
+                )
+            check_scales(parts["scales"], f"{layer}.scales", where)
+            try:
+                self._find_groups(**parts)
+            except ValueError as error:
+                raise InvalidUsageError(f"layer {layer!r}: {error}", location=where) from None
+            numbers = self._rows(parts["qweight"], slice(0, len(parts["qweight"]) * self._per_row))
+            zeros = (self._columns(parts["qzeros"]) + self.zero_offset) % (1 << self.bits)
+            names = kept_names(layer)
+            result[names.weight] = pack(np.ascontiguousarray(numbers.T))
+            result[names.scales] = np.ascontiguousarray(parts["scales"].T)
+            result[names.zeros] = np.ascontiguousarray(zeros.T).astype(np.int8)
+        return result
+
+    @property
+    def _per_row(self) -> int:
+        """Returns the number of inputs of a row of words."""
+        return _WORD // self.bits if self.by_rows else 1
+
+    def _find_groups(
+        self, qweight: Any, qzeros: Any, scales: Any, g_idx: Any
+    ) -> tuple[int, NDArray[np.int64]]:
+        """Checks the parts of a layer; returns the number of outputs and each input's group."""
         count = _WORD // self.bits
         if any(array.ndim != 2 or array.dtype != np.int32 for array in (qweight, qzeros)):
             raise ValueError("qweight and qzeros must be matrices of int32")
-        inputs = qweight.shape[0] * (count if self.by_rows else 1)
+        inputs = qweight.shape[0] * self._per_row
         outputs = qweight.shape[1] * (1 if self.by_rows else count)
         length = self.group or inputs
         groups = -(-inputs // length)
@@ -107,6 +156,14 @@ class PackedFormat:
         group_of = np.arange(inputs) // length if g_idx is None else np.asarray(g_idx, np.int64)
         if group_of.shape != (inputs,) or not ((group_of >= 0) & (group_of < groups)).all():
             raise ValueError(f"g_idx must have a group from 0 to {groups - 1} for each input")
+        return outputs, group_of
+
+    def _unpack(
+        self, dtype: DType, qweight: Any, qzeros: Any, scales: Any, g_idx: Any
+    ) -> NDArray[Any]:
+        """Returns the matrix of a layer, ``[outputs, inputs]``."""
+        outputs, group_of = self._find_groups(qweight, qzeros, scales, g_idx)
+        inputs = len(group_of)
         zeros = (self._columns(qzeros) + self.zero_offset) % (1 << self.bits)
         factors = scales.astype(np.float32)
         result = np.empty((outputs, inputs), dtype.numpy)

@@ -1,8 +1,10 @@
-"""Quantized weights of Hugging Face files, which are dequantized when a model is loaded.
+"""Quantized weights of Hugging Face files: dequantized when a model is loaded, or kept quantized.
 
 Four formats are known: MXFP4 of gpt-oss, FP8 with a scale for each block of a matrix, as in
 DeepSeek-V3, and GPTQ and AWQ (:mod:`.packed_weights`). Products have the dtype of the model:
-activations are not quantized.
+activations are not quantized. A scale that is zero, infinite or NaN is an error: a layer would have
+zeros or NaN, and the model would compute wrong tokens. MXFP4's scale 255 is NaN by its
+format; a checkpoint with it is damaged.
 """
 
 # The stubs of numpy leave the elements of arrays unknown.
@@ -11,19 +13,22 @@ activations are not quantized.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..dtypes import DType, fp8_e4m3, fp8_e5m2
+from ..dtypes import DType, fp8_e4m3, fp8_e5m2, fp32
 from ..errors import InvalidUsageError
 from .config import Config
-from .packed_weights import read_awq, read_gptq
-from .weights import Arrays
+from .kept_weights import Layout, kept_layers, kept_names
+from .packed_weights import PackedFormat, read_awq, read_gptq
+from .scales import check_scales
+from .weights import Arrays, spellings
 
-__all__ = ["Dequantize", "read_quantization"]
+__all__ = ["BlockFormat", "Dequantize", "find_layouts", "keep_layers", "read_quantization"]
 
 # Takes the tensors of the files, the dtype of the result, and the folder for messages.
 Dequantize = Callable[[Arrays, DType, str], Arrays]
@@ -59,7 +64,7 @@ def read_quantization(config: Config) -> Dequantize:
         if len(size) != 2 or 0 in size:
             raise section.error(f"weight_block_size must be two numbers above 0, not {list(size)}")
         section.check_known()
-        return lambda tensors, dtype, where: _from_fp8(tensors, size, dtype, where)
+        return BlockFormat(size)
     if method in _PACKED:
         if config.entries.get("model_type") == "gpt2":
             raise config.error(f"{method} is not supported for gpt2, whose matrices are transposed")
@@ -68,6 +73,38 @@ def read_quantization(config: Config) -> Dequantize:
         f"unknown quantization {method!r}; known are mxfp4, fp8, gptq and awq; save the "
         "model with its weights dequantized to load it"
     )
+
+
+def find_layouts(quantization: Dequantize, config: Config, tensors: Arrays) -> dict[str, Layout]:
+    """Returns the layers whose weights can stay quantized in memory, by their names in the files.
+
+    Raises InvalidUsageError if no weights are in FP8 with scales of blocks, GPTQ or AWQ.
+    """
+    if not isinstance(quantization, BlockFormat | PackedFormat):
+        raise config.error(
+            "keep_quantized needs weights in FP8 with scales of blocks, GPTQ or AWQ; load this "
+            "model without it"
+        )
+    return quantization.layouts(tensors)
+
+
+def keep_layers(
+    quantization: Dequantize, tensors: Arrays, parameters: Iterable[str], where: str
+) -> Arrays:
+    """Returns the tensors of the files, with the layers packed that `parameters` have quantized."""
+    names = kept_layers(parameters)
+    if not names or not isinstance(quantization, BlockFormat | PackedFormat):
+        return tensors
+    known = quantization.layouts(tensors)
+    found = {name: [each for each in spellings(name) if each in known] for name in names}
+    lost = [name for name, each in found.items() if not each]
+    if lost:
+        raise InvalidUsageError(
+            f"layer {lost[0]!r} is not quantized in the files, or in another layout than that of "
+            "the program; compile the model again",
+            location=where,
+        )
+    return quantization.keep(tensors, [each[0] for each in found.values()], where)
 
 
 def _check_plain(tensors: Arrays, dtype: DType, where: str) -> Arrays:
@@ -106,6 +143,7 @@ def _from_mxfp4(tensors: Arrays, dtype: DType, where: str) -> Arrays:
                 f"{exponents.dtype} {list(exponents.shape)}, which is not MXFP4",
                 location=where,
             )
+        check_scales(np.where(exponents == _SCALE_NAN, np.nan, 1.0), scales, where)
         # A file has rows of outputs here, but rows of inputs in its form without quantization.
         result[name] = _unpack(packed, exponents, dtype).transpose(0, 2, 1)
     return result
@@ -122,7 +160,6 @@ def _unpack(packed: NDArray[Any], exponents: NDArray[Any], dtype: DType) -> NDAr
         power = exponents[expert].astype(np.int32) - _SCALE_BIAS
         with np.errstate(over="ignore"):  # fp32 has no number above 2^128
             numbers = np.ldexp(numbers, power[..., None])
-        numbers[exponents[expert] == _SCALE_NAN] = np.nan
         result[expert] = numbers.reshape(rows, -1).astype(dtype.numpy)
     return result
 
@@ -130,26 +167,75 @@ def _unpack(packed: NDArray[Any], exponents: NDArray[Any], dtype: DType) -> NDAr
 # -- FP8 ------------------------------------------------------------------------------------------
 
 
-def _from_fp8(tensors: Arrays, size: tuple[int, ...], dtype: DType, where: str) -> Arrays:
-    result = dict(tensors)
-    for name, array in tensors.items():
-        if array.dtype != fp8_e4m3.numpy:
-            continue
+@dataclass(frozen=True)
+class BlockFormat:
+    """FP8 (e4m3) with a scale for each block of a matrix: ``x.weight_scale_inv`` for ``x.weight``.
+
+    Attributes:
+        size: rows and columns of a block; blocks at the ends of a matrix may be smaller.
+    """
+
+    size: tuple[int, ...]
+
+    def __call__(self, tensors: Arrays, dtype: DType, where: str) -> Arrays:
+        """Returns the tensors of the files, dequantized.
+
+        Raises InvalidUsageError if scales are missing, or their shape or a value is wrong.
+        """
+        result = dict(tensors)
+        kept = {kept_names(layer).weight for layer in kept_layers(tensors)}
+        for name, array in tensors.items():
+            if array.dtype == fp8_e4m3.numpy and name not in kept:
+                factors = self._take_scales(result, name, array, where)
+                result[name] = _scale(array, factors, self.size, dtype)
+        _check_plain({n: a for n, a in result.items() if n not in kept}, dtype, where)
+        return result
+
+    def layouts(self, tensors: Arrays) -> dict[str, Layout]:
+        """Returns the layers whose weights can stay quantized: the columns of a block divide
+        their inputs."""
+        return {
+            name.removesuffix(".weight"): Layout(8, self.size[1], fp32)
+            for name, array in tensors.items()
+            if name.endswith(".weight")
+            and array.dtype == fp8_e4m3.numpy
+            and array.ndim == 2
+            and array.shape[1] % self.size[1] == 0
+        }
+
+    def keep(self, tensors: Arrays, layers: Collection[str], where: str) -> Arrays:
+        """Returns the tensors of the files, with some layers as ark multiplies them: layers of
+        :meth:`layouts`. Each row gets its scales. Raises InvalidUsageError as a call does."""
+        result = dict(tensors)
+        for layer in layers:
+            name, names = f"{layer}.weight", kept_names(layer)
+            array = result.pop(name)
+            factors = self._take_scales(result, name, array, where)
+            result[names.weight] = array
+            result[names.scales] = np.repeat(factors, self.size[0], 0)[: len(array)]
+        return result
+
+    def _take_scales(
+        self, tensors: Arrays, name: str, array: NDArray[Any], where: str
+    ) -> NDArray[np.float32]:
+        """Removes the scales of a tensor, and returns them in fp32."""
         scales = f"{name}_scale_inv"
         if scales not in tensors:
             raise InvalidUsageError(
                 f"the weights lack {scales}, the scales of {name}", location=where
             )
-        factors = result.pop(scales)
-        blocks = tuple(-(-extent // each) for extent, each in zip(array.shape, size, strict=False))
+        factors = tensors.pop(scales)
+        blocks = tuple(
+            -(-extent // each) for extent, each in zip(array.shape, self.size, strict=False)
+        )
         if array.ndim != 2 or factors.shape != blocks:
             raise InvalidUsageError(
                 f"tensor {scales!r} has shape {list(factors.shape)}; tensor {name!r} "
-                f"{list(array.shape)} in blocks of {list(size)} requires {list(blocks)}",
+                f"{list(array.shape)} in blocks of {list(self.size)} requires {list(blocks)}",
                 location=where,
             )
-        result[name] = _scale(array, factors.astype(np.float32), size, dtype)
-    return _check_plain(result, dtype, where)
+        check_scales(factors, scales, where)
+        return factors.astype(np.float32)
 
 
 def _scale(

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 __all__ = [
-    "GLM", "GLM4", "GPT2", "LLAMA", "OLMO2", "PHI", "PHI3", "SANDWICH", "STARCODER2", "TensorNames",
+    "GLM", "GLM4", "GPT2", "LLAMA", "OLMO2", "PHI", "PHI3", "SANDWICH", "STARCODER2", "TRANSPOSED",
+    "TensorNames",
 ]  # fmt: skip
+
+# Ends the name of a parameter that is the transpose of a tensor of the files. A square matrix that
+# is bound without its transposition would otherwise be a wrong number, not an error.
+TRANSPOSED = ".transposed"
 
 
 @dataclass(frozen=True)
@@ -21,7 +26,8 @@ class TensorNames:
             and outputs; None for an absent norm.
         qkv: the name of a tensor that has the rows of queries, then keys, then values.
         gate_up: the name of a tensor that has the rows of the gate, then the rows of `up`.
-        rows_are_inputs: True if matrices are stored as ``[inputs, outputs]``.
+        rows_are_inputs: True if matrices are parameters ``[inputs, outputs]``.
+        weight: the last part of the names of matrices.
     """
 
     embedding: str = "model.embed_tokens"
@@ -45,6 +51,7 @@ class TensorNames:
     before_mlp: str | None = "post_attention_layernorm"
     after_mlp: str | None = None
     rows_are_inputs: bool = False
+    weight: str = "weight"
 
     def of_layer(self, layer: int) -> str:
         """Returns the prefix of a layer's tensors."""
@@ -53,6 +60,18 @@ class TensorNames:
     def matrix(self, outputs: int, inputs: int) -> tuple[int, int]:
         """Returns the shape of a weight."""
         return (inputs, outputs) if self.rows_are_inputs else (outputs, inputs)
+
+    def by_outputs(self) -> TensorNames:
+        """Returns names of matrices ``[outputs, inputs]``, transposed if the files have others.
+
+        Kernels stream only such matrices: an output reads one row, which is contiguous.
+
+        >>> GPT2.by_outputs().weight, LLAMA.by_outputs().weight
+        ('weight.transposed', 'weight')
+        """
+        if not self.rows_are_inputs:
+            return self
+        return replace(self, rows_are_inputs=False, weight=f"{self.weight}{TRANSPOSED}")
 
 
 LLAMA = TensorNames()

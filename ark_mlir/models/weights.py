@@ -17,10 +17,11 @@ from ..errors import InvalidUsageError, shorten
 from ..json_checks import Document, Node, parse_json
 from ..runtime.arrays.safetensors import read_safetensors
 from .config import Config
+from .tensor_names import TRANSPOSED
 
 __all__ = [
-    "Arrays", "Parameter", "assign", "check_layers", "check_shapes", "read_weights", "spellings",
-    "text_tensors",
+    "Arrays", "Parameter", "assign", "check_layers", "check_shapes", "find_file", "read_weights",
+    "spellings", "text_tensors",
 ]  # fmt: skip
 
 Arrays = dict[str, NDArray[Any]]
@@ -84,6 +85,18 @@ def read_weights(folder: str | os.PathLike[str]) -> Arrays:
             raise InvalidUsageError(f"tensor {name!r} is in another file too", location=str(file))
         tensors.update(part)
     return tensors
+
+
+def find_file(folder: str | os.PathLike[str], name: str) -> str:
+    """Returns the path of the file that has a tensor, for messages: the folder if none has it.
+
+    `name` may be the name after :func:`text_tensors`, which is shorter than that in the file.
+    """
+    root = Path(folder)
+    for file in sorted(root.glob("*.safetensors")):
+        if any(each == name or each.endswith(f".{name}") for each in read_safetensors(file)):
+            return str(file)
+    return str(folder)
 
 
 def text_tensors(tensors: Arrays) -> Arrays:
@@ -200,10 +213,14 @@ def assign(
         where: the folder, for messages.
         find: returns the possible names of a parameter's tensor, in order of preference.
 
-    A tensor of the parameter's dtype stays mapped; a tensor of another float type is converted.
-    Raises InvalidUsageError if a tensor is missing, or its shape or dtype does not fit.
+    A tensor of the parameter's dtype stays mapped; a tensor of another float type is converted. A
+    parameter ``<name>.transposed`` gets a transposed copy of the tensor ``<name>``. Raises
+    InvalidUsageError if a tensor is missing, or its shape or dtype does not fit.
     """
-    found = {name: [n for n in find(name) if n in tensors] for name in parameters}
+    found = {
+        name: [n for n in find(name.removesuffix(TRANSPOSED)) if n in tensors]
+        for name in parameters
+    }
     missing = [name for name, names in found.items() if not names]
     if missing:
         more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
@@ -213,7 +230,7 @@ def assign(
             location=where,
         )
     return {
-        name: _fitting(name, argument, tensors[found[name][0]], where)
+        name: _fitting(name, found[name][0], argument, tensors, where)
         for name, argument in parameters.items()
     }
 
@@ -227,9 +244,16 @@ def _check_shape(name: str, shape: tuple[int, ...], array: NDArray[Any], where: 
         )
 
 
-def _fitting(name: str, argument: Parameter, array: NDArray[Any], where: str) -> NDArray[Any]:
-    _check_shape(name, argument.shape, array, where)
-    return convert(name, array, argument.dtype, where)
+def _fitting(
+    name: str, source: str, argument: Parameter, tensors: Arrays, where: str
+) -> NDArray[Any]:
+    """Returns the array of the parameter `name`, from the tensor `source`."""
+    if not name.endswith(TRANSPOSED):
+        _check_shape(name, argument.shape, tensors[source], where)
+        return convert(name, tensors[source], argument.dtype, where)
+    _check_shape(source, argument.shape[::-1], tensors[source], where)
+    converted = convert(source, tensors[source], argument.dtype, where)
+    return np.ascontiguousarray(np.transpose(converted))
 
 
 def convert(name: str, array: NDArray[Any], dtype: DType, where: str) -> NDArray[Any]:

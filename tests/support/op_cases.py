@@ -83,6 +83,22 @@ def weights(x: ark.Tensor, a: ark.Tensor, b: ark.Tensor) -> list[ark.Tensor]:
     return [first, ark.silu(second), ark.matmul(x, x, transpose_other=True) + 1]
 
 
+def quantized(x: ark.Tensor, w: ark.Tensor, s: ark.Tensor) -> list[ark.Tensor]:
+    """Multiplies weights of 8 and 4 bits, with scales of 3 groups and of one; the last product has
+    too many rows to widen the weights in registers."""
+    narrow = ark.cast(w, ark.fp8_e4m3)
+    numbers = np.arange(6 * 12, dtype=np.uint8).reshape(6, 12) * 37
+    packed = ark.constant(numbers.view(np.int8), ark.int8)
+    zeros = ark.constant(np.arange(18).reshape(6, 3) % 16, ark.int8)
+    many = ark.concat([x] * 6, 0)
+    return [
+        ark.quantized_matmul(x, narrow, s), ark.quantized_matmul(x, packed, s, zeros),
+        ark.silu(ark.quantized_matmul(x, packed, s[:, 0])),
+        ark.quantized_matmul(ark.reshape(x, (3, 1, 24)), narrow, s),
+        ark.quantized_matmul(many, narrow, s), ark.quantized_matmul(many, packed, s, zeros),
+    ]  # fmt: skip
+
+
 def normed(x: ark.Tensor, g: ark.Tensor, a: ark.Tensor, b: ark.Tensor) -> ark.Tensor:
     """Returns two products of one norm."""
     h = ark.rmsnorm(x, g)
@@ -331,6 +347,7 @@ CASES: dict[str, Case] = {
         lambda a, b: [ark.matmul(a, b, transpose_other=True, out_dtype=ark.int64)],
         ((3, 5), (4, 5)), (ark.int8, ark.uint8, ark.uint32),
     ),
+    "quantized_matmul": Case(quantized, ((3, 24), (6, 24), (6, 3)), FLOATS),
     "matmul of vectors": Case(
         lambda a, b, c: [
             ark.matmul(a, b, transpose_other=True), ark.matmul(a, c), b @ a[0], a[0] @ c,

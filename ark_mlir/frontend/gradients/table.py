@@ -45,6 +45,8 @@ INERT: frozenset[str] = frozenset({
 REFUSED: Mapping[str, str] = {
     "ark.bitcast": "the bits of a number have no derivative",
     "ark.custom": "a custom op has no rule; use other ops where a derivative is needed",
+    "ark.quantized_matmul": "quantized weights are for inference; dequantize them with ark.cast "
+    "and ark.mul, and use ark.matmul",
     "ark.recv": "the derivative belongs to the rank that sent the tensor; return it to that rank "
     "with ark.send, which passes it to ark.gradients as seed=",
     "ark.segment_max": "the maximum of a segment has no rule; ark.reduce_max has a derivative",

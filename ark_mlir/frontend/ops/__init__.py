@@ -15,6 +15,7 @@ from . import (
     linear,
     losses,
     prefixes,
+    quantized,
     reductions,
     resampling,
     sampling,
@@ -37,6 +38,7 @@ from .indexing import *
 from .linear import *
 from .losses import *
 from .prefixes import *
+from .quantized import *
 from .reductions import *
 from .resampling import *
 from .sampling import *
@@ -61,6 +63,7 @@ __all__ += indexing.__all__
 __all__ += linear.__all__
 __all__ += losses.__all__
 __all__ += prefixes.__all__
+__all__ += quantized.__all__
 __all__ += reductions.__all__
 __all__ += resampling.__all__
 __all__ += sampling.__all__

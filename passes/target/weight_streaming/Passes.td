@@ -16,9 +16,12 @@ def StreamWeightsPass
     which it reads them, across tasks. Memory hence stays busy while lanes wait for each other. A
     row is cut into 1, 2, 4, 8, 16 or 32 chunks of equal size, of 512 to 2560 bytes (1280 for 8-bit
     floats), a multiple of 16; rows of other lengths are loaded without weight rings. Weights may be
-    8-bit floats with a row of any float type; threads convert them to f32 in registers. A function
-    of each body computes the products of all vCTAs of a work item, and the loop over vCTAs reads
-    the results. `CudaStream.mlir` contains the code that all these functions share.
+    8-bit floats with a row of any float type; threads convert them to f32 in registers. Chunks of
+    weights of 4 bits have at most 1024 bytes. Threads load the scales and zeros of quantized weights
+    one row ahead, and multiply the sums of a load by its scale; the elements of a load of 16 bytes
+    must have one scale. A function of each body computes the products of all vCTAs of a work item,
+    and the loop over vCTAs reads the results. `CudaStream.mlir` contains the code that all these
+    functions share.
 
     ```mlir
     scf.for %v = %begin to %end step %c1 {
@@ -38,7 +41,9 @@ def StreamWeightsPass
 
     Elements of arguments that ops after the product read, such as a residual, are loaded before the
     product. If the row and the weights have the same 16-bit float type, tensor cores multiply them:
-    the registers with a thread's share of a chunk are operands of `mma` without any exchange.
+    the registers with a thread's share of a chunk are operands of `mma` without any exchange. They
+    also multiply a 16-bit row by quantized weights, which threads widen to its type, if all threads
+    of a row of the instruction have one scale.
 
     The rate of copies for later work items is limited, because signals and activations queue behind
     copies. If lanes poll for LL packets, a work item sends its own packets before it issues more

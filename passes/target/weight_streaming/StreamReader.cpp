@@ -9,7 +9,6 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -81,12 +80,12 @@ Type StreamReader::getWeightType() const {
 }
 
 VectorType StreamReader::getVectorType(Type element) const {
-  int64_t bits = getWeightType().getIntOrFloatBitWidth();
-  return VectorType::get(kLoadBytes * 8 / bits, element);
+  return VectorType::get(kLoadBytes * 8 / streams.front().getNumBits(),
+                         element);
 }
 
 /// Returns the number of loads with which a thread reads its share of a chunk.
-static int64_t getNumLoads(const WeightStream &stream) {
+int64_t StreamReader::getNumLoads(const WeightStream &stream) {
   return llvm::divideCeil(stream.chunkBytes, kWarpLoadBytes);
 }
 
@@ -132,15 +131,15 @@ SmallVector<Value> StreamReader::loadChunk(const WeightStream &stream,
         builder, slot.getType(), builder.getI8Type(), mine,
         ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(load * kWarpLoadBytes)});
     // The LLVM dialect has no 8-bit float types.
-    bool isNarrow = getWeightType().getIntOrFloatBitWidth() == 8;
-    Type element = isNarrow ? builder.getI8Type() : getWeightType();
-    Value loaded = LLVM::LoadOp::create(builder, getVectorType(element),
-                                        selectIf(isIn, at, mine),
+    Type weight = getWeightType();
+    int64_t bits = weight.getIntOrFloatBitWidth();
+    auto type = VectorType::get(kLoadBytes * 8 / bits,
+                                bits == 8 ? builder.getI8Type() : weight);
+    Value loaded = LLVM::LoadOp::create(builder, type, selectIf(isIn, at, mine),
                                         /*alignment=*/kLoadBytes);
     loaded = zeroUnless(isIn, loaded);
-    if (isNarrow)
-      loaded = arith::BitcastOp::create(builder, getVectorType(getWeightType()),
-                                        loaded);
+    if (type.getElementType() != weight)
+      loaded = arith::BitcastOp::create(builder, type.clone(weight), loaded);
     values.push_back(loaded);
   }
   return values;
@@ -149,8 +148,7 @@ SmallVector<Value> StreamReader::loadChunk(const WeightStream &stream,
 /// Loads the elements of the row that a thread multiplies by its chunks.
 SmallVector<Value> StreamReader::loadRow(const WeightStream &stream, Value row,
                                          Value warpOfRow) {
-  int64_t size =
-      stream.chunkBytes * 8 / getWeightType().getIntOrFloatBitWidth();
+  int64_t size = stream.getChunkElements();
   int64_t width = getVectorType(getWeightType()).getNumElements();
   auto times = [&](Value value, int64_t factor) -> Value {
     return arith::MulIOp::create(builder, value, index(factor));
@@ -172,157 +170,14 @@ SmallVector<Value> StreamReader::loadRow(const WeightStream &stream, Value row,
           builder, type, row,
           ValueRange{index(0), selectIf(isIn, column, first)},
           /*nontemporal=*/false, llvm::MaybeAlign(kLoadBytes));
-      values.push_back(zeroUnless(isIn, loaded));
+      loaded = zeroUnless(isIn, loaded);
+      if (stream.quantization && usesTensorCores(loaded))
+        loaded =
+            WeightWidener(builder, stream.getNumBits() == 4).arrangeRow(loaded);
+      values.push_back(loaded);
     }
   }
   return values;
-}
-
-/// Returns true if the target has a matrix instruction for the operands, which
-/// have the same 16-bit float type.
-bool StreamReader::usesTensorCores(ArrayRef<Value> row) const {
-  Type type = cast<VectorType>(row.front().getType()).getElementType();
-  return instruction && getWeightType() == type &&
-         type.getIntOrFloatBitWidth() == 16;
-}
-
-/// Creates the accumulators of a result. Tensor cores use one fragment for each
-/// of the thread's rows. Scalar code uses one accumulator per load of a chunk,
-/// so that consecutive additions are independent.
-SmallVector<Value> StreamReader::createAccumulators(const WeightStream &stream,
-                                                    ArrayRef<Value> row) {
-  Value zero = arith::ConstantOp::create(builder, builder.getF32FloatAttr(0));
-  return SmallVector<Value>(usesTensorCores(row)
-                                ? instruction->getLhs().getExtentPerThread(0) *
-                                      instruction->getNumAccumulators()
-                                : getNumLoads(stream),
-                            zero);
-}
-
-/// Multiplies with scalar fused multiply-adds.
-void StreamReader::multiplyScalars(ArrayRef<Value> row, ArrayRef<Value> chunk,
-                                   MutableArrayRef<Value> accumulators) {
-  Type f32 = builder.getF32Type();
-  auto extend = [&](Value vector, int64_t element) -> Value {
-    Value value = vector::ExtractOp::create(builder, vector, element);
-    return value.getType() == f32
-               ? value
-               : arith::ExtFOp::create(builder, f32, value).getResult();
-  };
-  for (auto [a, b, sum] : llvm::zip(row, chunk, accumulators)) {
-    int64_t size = cast<VectorType>(a.getType()).getNumElements();
-    for (int64_t at = 0; at < size; ++at)
-      sum = math::FmaOp::create(builder, extend(a, at), extend(b, at), sum);
-  }
-}
-
-/// Returns the 32-bit words of a load as operands of an instruction.
-SmallVector<Value> StreamReader::getWords(Value vector) {
-  Type word = builder.getI32Type();
-  Value words = vector::BitCastOp::create(
-      builder, VectorType::get(kLoadWords, word), vector);
-  SmallVector<Value> all;
-  for (int64_t i = 0; i < kLoadWords; ++i) {
-    Value one = vector::ExtractOp::create(builder, words, i);
-    if (getWeightType().isF16())
-      one = LLVM::BitcastOp::create(
-          builder, VectorType::get(2, builder.getF16Type()), one);
-    all.push_back(one);
-  }
-  return all;
-}
-
-/// Multiplies on tensor cores. The words that a thread loads of a chunk are
-/// operand A: with `mma.sync`, they alternate between rows g and g + 8, where g
-/// is the index of the thread's quad. The words of the row that belong to one
-/// of these rows form column g of operand B. The results are therefore the
-/// diagonals of a block of the result, and all other elements are unused.
-/// Threads exchange no data before the products, because a loaded register is
-/// an operand without conversion. Each of the thread's rows has a fragment of
-/// accumulators.
-void StreamReader::multiplyMatrices(ArrayRef<Value> row, ArrayRef<Value> chunk,
-                                    MutableArrayRef<Value> accumulators) {
-  MatrixFragment lhs = instruction->getLhs();
-  int64_t numAccumulators = instruction->getNumAccumulators();
-  for (auto [a, b] : llvm::zip(row, chunk)) {
-    SmallVector<Value> words = getWords(a), weights = getWords(b);
-    for (int64_t block = 0; block < lhs.getExtentPerThread(0); ++block) {
-      SmallVector<Value> column;
-      for (auto [i, word] : llvm::enumerate(words))
-        if (lhs.getOffset(2 * i).first == block * lhs.getBlockExtent(0))
-          column.push_back(word);
-      MutableArrayRef<Value> own =
-          accumulators.slice(block * numAccumulators, numAccumulators);
-      llvm::copy(instruction->multiply(builder, getWeightType(), weights,
-                                       column, ValueRange(own)),
-                 own.begin());
-    }
-  }
-}
-
-/// Adds the elements of the diagonals. The result is valid in the first thread
-/// of the warp.
-Value StreamReader::addDiagonals(ArrayRef<Value> accumulators) {
-  MatrixFragment acc = instruction->getAcc();
-  // Column g belongs to thread g / 2 of a quad, as the first or the second of
-  // its two columns.
-  SmallVector<Value> columns;
-  for (int64_t column = 0; column < acc.getConsecutive(1); ++column) {
-    Value sum;
-    for (int64_t block = 0; block < acc.getNumBlocks(0); ++block) {
-      Value own = accumulators[block * (acc.getNumElements() +
-                                        acc.getExtentPerThread(1)) +
-                               column];
-      sum = sum ? arith::AddFOp::create(builder, sum, own).getResult() : own;
-    }
-    columns.push_back(sum);
-  }
-  Value isOdd = arith::CmpIOp::create(
-      builder, arith::CmpIPredicate::ne,
-      arith::AndIOp::create(builder, inWarp, index(acc.getStride(0))),
-      index(0));
-  Value own = arith::SelectOp::create(builder, isOdd, columns[1], columns[0]);
-  // Diagonal element g lies in row g, at column g. Threads of elements whose
-  // indices differ in one bit hence differ by a fixed XOR distance.
-  SmallVector<int64_t> distances;
-  for (int64_t bit = 1; bit < acc.getBlockExtent(0); bit *= 2)
-    distances.push_back(bit * acc.getStride(0) +
-                        bit / acc.getConsecutive(1) * acc.getStride(1));
-  return addThreads(own, distances);
-}
-
-/// Reduces the accumulators of a warp. The result is valid in the first thread
-/// of the warp.
-Value StreamReader::addAccumulators(ArrayRef<Value> row,
-                                    ArrayRef<Value> accumulators) {
-  if (usesTensorCores(row))
-    return addDiagonals(accumulators);
-  SmallVector<Value> sums(accumulators);
-  while (sums.size() > 1) {
-    SmallVector<Value> pairs;
-    for (size_t at = 0; at + 1 < sums.size(); at += 2)
-      pairs.push_back(arith::AddFOp::create(builder, sums[at], sums[at + 1]));
-    if (sums.size() % 2)
-      pairs.push_back(sums.back());
-    sums = std::move(pairs);
-  }
-  SmallVector<int64_t> distances;
-  for (int64_t distance = kWarpSize / 2; distance > 0; distance /= 2)
-    distances.push_back(distance);
-  return addThreads(sums.front(), distances);
-}
-
-/// Adds `sum` over the threads of a warp at these XOR distances. The result is
-/// valid in the first thread of the warp.
-Value StreamReader::addThreads(Value sum, ArrayRef<int64_t> distances) {
-  for (int64_t distance : distances) {
-    Value other = gpu::ShuffleOp::create(
-                      builder, sum, static_cast<int32_t>(distance),
-                      static_cast<int32_t>(kWarpSize), gpu::ShuffleMode::XOR)
-                      .getShuffleResult();
-    sum = arith::AddFOp::create(builder, sum, other);
-  }
-  return sum;
 }
 
 /// Loads one element of each source per thread. Returns each element with an i1
@@ -371,10 +226,62 @@ void StreamReader::keepEarly(ArrayRef<std::pair<Value, Value>> elements,
   }
 }
 
+/// Loads the scale and the zero of each load of a thread, for the row to which
+/// chunk `item` of the work item belongs. Rows behind the last are clamped to
+/// it: the loop requests the factors of the next row, which it may not have.
+SmallVector<Value> StreamReader::loadFactors(const WeightStream &stream,
+                                             ValueRange buffers,
+                                             Value warpOfRow, Value item) {
+  SmallVector<Value> factors;
+  if (!stream.quantization)
+    return factors;
+  auto add = [&](Value a, Value b) -> Value {
+    return arith::AddIOp::create(builder, a, b);
+  };
+  auto times = [&](Value value, int64_t factor) -> Value {
+    return arith::MulIOp::create(builder, value, index(factor));
+  };
+  int64_t width = getVectorType(getWeightType()).getNumElements();
+  int64_t size = stream.getChunkElements();
+  int64_t group = stream.quantization->product.group;
+  Value row =
+      add(times(function.getArgument(0), stream.rowsPerVcta),
+          arith::DivUIOp::create(builder, item, index(stream.chunksPerRow)));
+  row = arith::MinUIOp::create(builder, row, index(stream.getNumRows() - 1));
+  for (int64_t chunk = 0; chunk < stream.getChunksPerWarp(); ++chunk) {
+    Value first = add(times(add(warpOfRow, index(chunk * kStreamWarps)), size),
+                      times(inWarp, width));
+    for (int64_t load = 0; load < getNumLoads(stream); ++load) {
+      Value column =
+          selectIf(isInChunk(stream, load),
+                   add(first, index(load * kWarpSize * width)), first);
+      Value at = group == 0
+                     ? index(0)
+                     : arith::DivUIOp::create(builder, column, index(group))
+                           .getResult();
+      for (Value buffer : buffers)
+        factors.push_back(loadFactor(buffer, row, at));
+    }
+  }
+  return factors;
+}
+
+/// Loads a scale as f32, or a zero as i32.
+Value StreamReader::loadFactor(Value buffer, Value row, Value column) {
+  Value factor =
+      memref::LoadOp::create(builder, buffer, ValueRange{row, column});
+  if (factor.getType().isF32())
+    return factor;
+  if (isa<FloatType>(factor.getType()))
+    return arith::ExtFOp::create(builder, builder.getF32Type(), factor);
+  return arith::ExtUIOp::create(builder, builder.getI32Type(), factor);
+}
+
 /// Builds the loop over the rows in which a warp has chunks. A warp takes every
 /// sixteenth chunk, and hence the same columns of all rows.
 void StreamReader::buildLoop(const WeightStream &stream, ArrayRef<Value> row,
-                             Value warpOfRow, Value output) {
+                             Value warpOfRow, ValueRange buffers,
+                             Value output) {
   Type indexType = builder.getIndexType(), i32 = builder.getI32Type();
   // The request cursor, which CudaStream.mlir describes.
   SmallVector<Type> cursor = {i32, i32, i32, i32, i32, builder.getI64Type()};
@@ -383,16 +290,30 @@ void StreamReader::buildLoop(const WeightStream &stream, ArrayRef<Value> row,
   auto open =
       func::CallOp::create(builder, "ark_stream_open", state, ValueRange());
   int64_t chunks = stream.getChunksPerWarp();
+  Value step = index(chunks * kStreamWarps);
+  SmallVector<Value> inits;
+  llvm::append_range(inits, open.getResults().drop_front(2));
+  size_t numStates = inits.size();
+  llvm::append_range(
+      inits, loadFactors(stream, buffers, warpOfRow, open.getResult(0)));
   auto loop = scf::ForOp::create(builder, open.getResult(0), open.getResult(1),
-                                 index(chunks * kStreamWarps),
-                                 open.getResults().drop_front(2));
+                                 step, inits);
   builder.setInsertionPointToStart(loop.getBody());
-  SmallVector<Value> after(loop.getRegionIterArgs());
+  SmallVector<Value> after(loop.getRegionIterArgs().take_front(numStates));
+  SmallVector<Value> factors(loop.getRegionIterArgs().drop_front(numStates));
+  // Factors of the next row are requested before the wait for the chunks of
+  // this row.
+  SmallVector<Value> next =
+      loadFactors(stream, buffers, warpOfRow,
+                  arith::AddIOp::create(builder, loop.getInductionVar(), step));
   SmallVector<Value> accumulators = createAccumulators(stream, row);
   for (int64_t chunk = 0; chunk < chunks; ++chunk)
     multiplyChunk(stream,
                   row.slice(chunk * getNumLoads(stream), getNumLoads(stream)),
+                  ArrayRef(factors).slice(chunk * factors.size() / chunks,
+                                          factors.size() / chunks),
                   after, accumulators);
+  llvm::append_range(after, next);
   Value sum = addAccumulators(row, accumulators);
   Value leads = arith::CmpIOp::create(builder, arith::CmpIPredicate::eq, inWarp,
                                       index(0));
@@ -405,13 +326,13 @@ void StreamReader::buildLoop(const WeightStream &stream, ArrayRef<Value> row,
                           ValueRange{warpOfRow, rowIndex});
   builder.setInsertionPointAfter(loop);
   func::CallOp::create(builder, "ark_stream_close", TypeRange(),
-                       loop.getResults());
+                       loop.getResults().take_front(numStates));
 }
 
 /// Waits for the next chunk of the ring and multiplies it by elements of the
 /// row. `state` holds the number of chunks read, then the request cursor.
 void StreamReader::multiplyChunk(const WeightStream &stream,
-                                 ArrayRef<Value> row,
+                                 ArrayRef<Value> row, ArrayRef<Value> factors,
                                  SmallVectorImpl<Value> &state,
                                  MutableArrayRef<Value> accumulators) {
   auto pointer = LLVM::LLVMPointerType::get(builder.getContext(), kSharedSpace);
@@ -422,7 +343,9 @@ void StreamReader::multiplyChunk(const WeightStream &stream,
   ValueRange cursor = ValueRange(state).drop_front();
   auto next = func::CallOp::create(builder, "ark_stream_consumer_release",
                                    TypeRange(cursor), cursor);
-  if (usesTensorCores(row))
+  if (stream.quantization)
+    multiplyQuantized(stream, row, chunk, factors, accumulators);
+  else if (usesTensorCores(row))
     multiplyMatrices(row, chunk, accumulators);
   else
     multiplyScalars(row, chunk, accumulators);
@@ -436,6 +359,9 @@ SmallVector<Value> StreamReader::getOperands() {
   SmallVector<Value> operands = {body.getArgument(abi::kBodyBegin),
                                  body.getArgument(abi::kBodyEnd)};
   operands.push_back(streams.front().row);
+  for (const WeightStream &stream : streams)
+    if (stream.quantization)
+      llvm::append_range(operands, stream.quantization->getBuffers());
   for (const EarlyRead &read : reads)
     operands.push_back(read.source);
   for (const EarlyRead &read : reads)
@@ -455,8 +381,16 @@ func::FuncOp StreamReader::createFunction() {
   builder.setInsertionPointToStart(entry);
   ValueRange arguments = entry->getArguments().drop_front(2);
   Value rows = arguments.front();
-  ValueRange sources = arguments.slice(1, reads.size());
-  ValueRange copies = arguments.slice(1 + reads.size(), reads.size());
+  arguments = arguments.drop_front();
+  SmallVector<ValueRange> buffers;
+  for (const WeightStream &stream : streams) {
+    size_t count =
+        stream.quantization ? stream.quantization->getBuffers().size() : 0;
+    buffers.push_back(arguments.take_front(count));
+    arguments = arguments.drop_front(count);
+  }
+  ValueRange sources = arguments.take_front(reads.size());
+  ValueRange copies = arguments.slice(reads.size(), reads.size());
   ValueRange results = arguments.take_back(outputs.size());
 
   thread = gpu::ThreadIdOp::create(builder, gpu::Dimension::x);
@@ -470,8 +404,8 @@ func::FuncOp StreamReader::createFunction() {
   auto elements = requestEarly(sources);
   SmallVector<Value> row = loadRow(stream, rows, warpOfRow);
   keepEarly(elements, copies);
-  for (auto [stream, result] : llvm::zip(streams, results))
-    buildLoop(stream, row, warpOfRow, result);
+  for (auto [stream, buffer, result] : llvm::zip(streams, buffers, results))
+    buildLoop(stream, row, warpOfRow, buffer, result);
   func::ReturnOp::create(builder);
   return function;
 }

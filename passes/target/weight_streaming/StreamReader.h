@@ -4,6 +4,7 @@
 #define ARK_PASSES_TARGET_WEIGHT_STREAMING_STREAMREADER_H
 
 #include "passes/target/matrix_units/MatrixInstruction.h"
+#include "passes/target/weight_streaming/QuantizedChunks.h"
 #include "passes/target/weight_streaming/WeightStreams.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -32,9 +33,10 @@ public:
                ArrayRef<EarlyRead> reads, ArrayRef<Value> outputs);
 
   func::FuncOp createFunction();
-  /// Returns the operands of the call: the range of vCTAs, the row and the
-  /// sources of early reads, then the buffers that the function writes, which
-  /// are the copies of the sources and the results of the products.
+  /// Returns the operands of the call: the range of vCTAs, the row, the scales
+  /// and zeros of quantized products, and the sources of early reads, then the
+  /// buffers that the function writes, which are the copies of the sources and
+  /// the results of the products.
   SmallVector<Value> getOperands();
 
 private:
@@ -43,6 +45,7 @@ private:
   /// parameter.
   VectorType getVectorType(Type element) const;
   Type getWeightType() const;
+  static int64_t getNumLoads(const WeightStream &stream);
   SmallVector<std::pair<Value, Value>> requestEarly(ValueRange sources);
   void keepEarly(ArrayRef<std::pair<Value, Value>> elements, ValueRange copies);
   Value isInChunk(const WeightStream &stream, int64_t load);
@@ -57,15 +60,25 @@ private:
   void multiplyScalars(ArrayRef<Value> row, ArrayRef<Value> chunk,
                        MutableArrayRef<Value> accumulators);
   SmallVector<Value> getWords(Value vector);
+  void multiplyWords(Type element, ArrayRef<Value> row, ArrayRef<Value> weights,
+                     MutableArrayRef<Value> accumulators);
   void multiplyMatrices(ArrayRef<Value> row, ArrayRef<Value> chunk,
                         MutableArrayRef<Value> accumulators);
+  Value extendElement(Value vector, int64_t element);
+  Value addScaled(Value scale, Value value, Value sum);
+  void multiplyQuantized(const WeightStream &stream, ArrayRef<Value> row,
+                         ArrayRef<Value> chunk, ArrayRef<Value> factors,
+                         MutableArrayRef<Value> accumulators);
   Value addDiagonals(ArrayRef<Value> accumulators);
   Value addAccumulators(ArrayRef<Value> row, ArrayRef<Value> accumulators);
   void multiplyChunk(const WeightStream &stream, ArrayRef<Value> row,
-                     SmallVectorImpl<Value> &state,
+                     ArrayRef<Value> factors, SmallVectorImpl<Value> &state,
                      MutableArrayRef<Value> accumulators);
+  Value loadFactor(Value buffer, Value row, Value column);
+  SmallVector<Value> loadFactors(const WeightStream &stream, ValueRange buffers,
+                                 Value warpOfRow, Value item);
   void buildLoop(const WeightStream &stream, ArrayRef<Value> row,
-                 Value warpOfRow, Value output);
+                 Value warpOfRow, ValueRange buffers, Value output);
   Value addThreads(Value sum, ArrayRef<int64_t> distances);
 
   func::FuncOp body;

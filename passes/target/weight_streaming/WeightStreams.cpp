@@ -28,6 +28,9 @@ static constexpr int64_t kMaxChunkBytes = 2560;
 /// Size of the largest chunk of 8-bit weights. Such a chunk has as many
 /// elements as the largest chunk of 16-bit weights.
 static constexpr int64_t kMaxNarrowChunkBytes = kMaxChunkBytes / 2;
+/// Size of the largest chunk of 4-bit weights: two loads, whose elements of the
+/// row take as many registers as those of four loads of 8-bit weights.
+static constexpr int64_t kMaxPackedChunkBytes = 1024;
 /// A warp reads the same columns of every row, so that the elements of the
 /// activation row stay in registers. The registers suffice for two chunks.
 static constexpr int64_t kMaxChunksPerRow = 2 * kStreamWarps;
@@ -37,6 +40,12 @@ MemRefType WeightStream::getType() const {
 }
 
 int64_t WeightStream::getNumRows() const { return getType().getDimSize(0); }
+
+int64_t WeightStream::getNumBits() const {
+  return quantization && quantization->product.hasFourBits
+             ? 4
+             : getType().getElementTypeBitWidth();
+}
 
 int64_t WeightStream::getWarpsPerRow() const {
   return std::min(chunksPerRow, kStreamWarps);
@@ -56,10 +65,9 @@ int64_t WeightStream::getNumChunks(int64_t begin, int64_t end) const {
 //===----------------------------------------------------------------------===//
 
 /// Returns true if the op computes `out[0, n] += a[0, k] * b[n, k]` in f32.
-static bool isRowProduct(linalg::GenericOp op) {
-  if (!op.hasPureBufferSemantics() || op.getNumDpsInputs() != 2 ||
-      op.getNumDpsInits() != 1 || op.getNumLoops() != 3 ||
-      !linalg::isaContractionOpInterface(op))
+static bool isPlainRowProduct(linalg::GenericOp op) {
+  if (op.getNumDpsInputs() != 2 || op.getNumDpsInits() != 1 ||
+      op.getNumLoops() != 3 || !linalg::isaContractionOpInterface(op))
     return false;
   MLIRContext *context = op.getContext();
   AffineExpr m, n, k;
@@ -68,9 +76,13 @@ static bool isRowProduct(linalg::GenericOp op) {
     return AffineMap::get(3, 0, {first, second}, context);
   };
   SmallVector<AffineMap> maps = op.getIndexingMapsArray();
+  return maps[0] == map(m, k) && maps[1] == map(n, k) && maps[2] == map(m, n);
+}
+
+/// Returns true if the result is a row of f32.
+static bool hasRowOfSums(linalg::GenericOp op) {
   auto out = cast<MemRefType>(op.getDpsInits()[0].getType());
-  return maps[0] == map(m, k) && maps[1] == map(n, k) && maps[2] == map(m, n) &&
-         out.getDimSize(0) == 1 && out.getElementType().isF32();
+  return out.getDimSize(0) == 1 && out.getElementType().isF32();
 }
 
 std::optional<int64_t> ark::getVctaStride(OpFoldResult offset,
@@ -105,6 +117,38 @@ static std::optional<int64_t> getRowsPerVcta(memref::SubViewOp tile,
   return getVctaStride(tile.getMixedOffsets()[0], vctas);
 }
 
+/// Returns the operand of a body whose whole rows are the tiles that a product
+/// reads, `rowsPerVcta` for each vCTA, or null.
+static BlockArgument getTiledRows(Value input, scf::ForOp vctas,
+                                  int64_t rowsPerVcta) {
+  auto tile = input.getDefiningOp<memref::SubViewOp>();
+  if (!tile || getRowsPerVcta(tile, vctas) != rowsPerVcta)
+    return {};
+  auto source = dyn_cast<BlockArgument>(tile.getSource());
+  if (!source || !isa<func::FuncOp>(source.getOwner()->getParentOp()))
+    return {};
+  auto type = cast<MemRefType>(source.getType());
+  return type.hasStaticShape() && type.getLayout().isIdentity()
+             ? source
+             : BlockArgument();
+}
+
+/// Reads the scales and zeros of a quantized product. Returns false if threads
+/// cannot read them: the elements of one load need one scale.
+static bool readQuantization(WeightStream &stream, scf::ForOp vctas) {
+  linalg::GenericOp op = stream.product;
+  Quantization &quantization = *stream.quantization;
+  quantization.scales =
+      getTiledRows(op.getInputs()[2], vctas, stream.rowsPerVcta);
+  if (quantization.product.hasZeros)
+    quantization.zeros =
+        getTiledRows(op.getInputs()[3], vctas, stream.rowsPerVcta);
+  int64_t perLoad = kCopyBytes * 8 / stream.getNumBits();
+  return quantization.scales &&
+         (!quantization.product.hasZeros || quantization.zeros) &&
+         quantization.product.group % perLoad == 0;
+}
+
 static bool isNarrow(Type type) {
   return isa<Float8E4M3FNType, Float8E5M2Type>(type);
 }
@@ -114,8 +158,9 @@ static bool isNarrow(Type type) {
 static bool cutRow(WeightStream &stream) {
   MemRefType type = stream.getType();
   int64_t bytes = type.getDimSize(1) * type.getElementTypeBitWidth() / 8;
-  int64_t most =
-      isNarrow(type.getElementType()) ? kMaxNarrowChunkBytes : kMaxChunkBytes;
+  int64_t most = stream.getNumBits() == 4          ? kMaxPackedChunkBytes
+                 : isNarrow(type.getElementType()) ? kMaxNarrowChunkBytes
+                                                   : kMaxChunkBytes;
   for (int64_t chunks = 1; chunks <= kMaxChunksPerRow; chunks *= 2)
     if (bytes % (chunks * kCopyBytes) == 0 && bytes / chunks <= most &&
         bytes / chunks >= kMinChunkBytes) {
@@ -160,10 +205,14 @@ static bool canMultiply(Type row, Type weight) {
 
 static std::optional<WeightStream> match(linalg::GenericOp op,
                                          scf::ForOp vctas) {
-  if (!isRowProduct(op))
+  std::optional<QuantizedProduct> quantized = matchQuantizedProduct(op);
+  if (!op.hasPureBufferSemantics() || !(quantized || isPlainRowProduct(op)) ||
+      !hasRowOfSums(op))
     return std::nullopt;
   WeightStream stream;
   stream.product = op;
+  if (quantized)
+    stream.quantization = Quantization{*quantized, {}, {}};
   stream.row = op.getInputs()[0];
   auto row = cast<MemRefType>(stream.row.getType());
   auto tile = op.getInputs()[1].getDefiningOp<memref::SubViewOp>();
@@ -181,17 +230,34 @@ static std::optional<WeightStream> match(linalg::GenericOp op,
     return std::nullopt;
   MemRefType type = stream.getType();
   if (!type.hasStaticShape() || !type.getLayout().isIdentity() ||
-      !canMultiply(row.getElementType(), type.getElementType()))
+      !(quantized || canMultiply(row.getElementType(), type.getElementType())))
     return std::nullopt;
   stream.rowsPerVcta = *rows;
-  if (!cutRow(stream))
+  if ((quantized && !readQuantization(stream, vctas)) || !cutRow(stream))
     return std::nullopt;
   return stream;
 }
 
+/// Returns true if the kernel writes no buffer of a stream.
+static bool readsParameters(KernelOp kernel, func::FuncOp body,
+                            const WeightStream &stream) {
+  SmallVector<Value> buffers = {stream.parameter};
+  if (stream.quantization)
+    llvm::append_range(buffers, stream.quantization->getBuffers());
+  return llvm::all_of(buffers, [&](Value buffer) {
+    return isParameter(kernel, body, cast<BlockArgument>(buffer));
+  });
+}
+
 /// Returns true if a thread multiplies chunks of both by the same elements.
 static bool haveOneRow(const WeightStream &a, const WeightStream &b) {
-  return a.row == b.row && a.chunksPerRow == b.chunksPerRow &&
+  auto getGroup = [](const WeightStream &stream) {
+    return stream.quantization
+               ? std::optional(stream.quantization->product.group)
+               : std::nullopt;
+  };
+  return getGroup(a) == getGroup(b) && a.row == b.row &&
+         a.chunksPerRow == b.chunksPerRow &&
          a.getType().getElementType() == b.getType().getElementType();
 }
 
@@ -203,7 +269,7 @@ SmallVector<WeightStream> ark::findWeightStreams(KernelOp kernel,
     return streams;
   for (auto op : vctas.getBody()->getOps<linalg::GenericOp>())
     if (std::optional<WeightStream> stream = match(op, vctas);
-        stream && isParameter(kernel, body, stream->parameter) &&
+        stream && readsParameters(kernel, body, *stream) &&
         (streams.empty() || haveOneRow(streams.front(), *stream)))
       streams.push_back(*stream);
   return streams;

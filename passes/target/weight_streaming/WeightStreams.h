@@ -4,6 +4,7 @@
 #define ARK_PASSES_TARGET_WEIGHT_STREAMING_WEIGHTSTREAMS_H
 
 #include "dialects/ark/ArkOps.h"
+#include "lib/support/QuantizedProducts.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/kernel/KernelAbi.h"
 
@@ -15,6 +16,20 @@ namespace mlir::ark {
 /// Warps of a CTA that streams weights.
 inline constexpr int64_t kStreamWarps = abi::kStreamWarps;
 
+/// The scales of a streamed parameter, and the zeros if it has any: operands of
+/// the body with a row for each row of the parameter.
+struct Quantization {
+  QuantizedProduct product;
+  BlockArgument scales, zeros;
+
+  SmallVector<Value> getBuffers() const {
+    SmallVector<Value> buffers = {scales};
+    if (zeros)
+      buffers.push_back(zeros);
+    return buffers;
+  }
+};
+
 /// A product of one activation row with the rows of a parameter. vCTAs have
 /// disjoint, consecutive rows, so that a work item reads consecutive bytes of
 /// the parameter, each byte once.
@@ -25,11 +40,16 @@ struct WeightStream {
   Value row;
   BlockArgument parameter;
   int64_t rowsPerVcta = 0;
+  /// Present if the product is one of quantized weights.
+  std::optional<Quantization> quantization;
   /// The chunks of a row have equal size, and their number is a power of two.
   /// The warps read them in round-robin order.
   int64_t chunksPerRow = 0, chunkBytes = 0;
 
   int64_t getNumRows() const;
+  /// Returns the bits of a number of the parameter.
+  int64_t getNumBits() const;
+  int64_t getChunkElements() const { return chunkBytes * 8 / getNumBits(); }
   /// Returns the number of warps that share a row.
   int64_t getWarpsPerRow() const;
   /// Returns the number of chunks of one row that a warp reads. The number is

@@ -1,10 +1,12 @@
 //===- FusionLegality.cpp - Conditions on the fusion of two tasks ---------===//
 
 #include "passes/tiling/fusion/FusionLegality.h"
+
 #include "lib/analysis/Packets.h"
 #include "lib/analysis/Regions.h"
 #include "lib/support/GraphUtils.h"
 #include "lib/support/PlanRank.h"
+#include "lib/support/QuantizedProducts.h"
 
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -127,8 +129,9 @@ bool ark::isContraction(Operation *op) {
   if (auto bodyOp = dyn_cast<BodyOpInterface>(op))
     return bodyOp.multipliesMatrices();
   auto structured = dyn_cast<linalg::LinalgOp>(op);
-  return structured && (isa<linalg::ContractOp>(op) ||
-                        linalg::isaContractionOpInterface(structured));
+  return structured &&
+         (isa<linalg::ContractOp>(op) || matchQuantizedProduct(op) ||
+          linalg::isaContractionOpInterface(structured));
 }
 
 bool ark::chainContractions(TaskOp first, TaskOp second) {

@@ -195,6 +195,18 @@ Tile TileSelector::selectMatmul(MatmulOp op, ArrayRef<int64_t> domain) const {
   return tile;
 }
 
+/// Threads widen quantized weights for every row of a tile, and read each
+/// weight once for all of these rows.
+Tile TileSelector::selectQuantizedMatmul(ArrayRef<int64_t> domain) const {
+  int64_t rows =
+      matmulM > 0 ? matmulM : std::clamp<int64_t>(domain[0], 1, kStreamingRows);
+  int64_t tiles = divideCeil(std::max<int64_t>(domain[0], 1), rows);
+  int64_t columns = isCPU()
+                        ? selectDotColumns(tiles, domain[1])
+                        : selectStreamingColumns(tiles, domain[1], kImbalance);
+  return {rows, matmulN > 0 ? matmulN : columns};
+}
+
 bool TileSelector::needsListedTile(GroupOp group) const {
   Operation *anchor = getTileAnchor(group);
   auto matmul = dyn_cast_if_present<MatmulOp>(anchor);

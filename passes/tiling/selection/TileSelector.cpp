@@ -124,6 +124,8 @@ Tile TileSelector::select(GroupOp group) const {
     bool isFixed = matmulM > 0 || matmulN > 0;
     return tile && !isFixed ? *tile : selectMatmul(matmul, domain);
   }
+  if (isa_and_present<QuantizedMatmulOp>(anchor))
+    return selectQuantizedMatmul(domain);
   if (auto attention = dyn_cast_if_present<AttentionOpInterface>(anchor))
     return attention.hasPartitions() ? selectPartitions(attention, domain)
                                      : selectAttention(attention, domain);

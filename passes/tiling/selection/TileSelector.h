@@ -42,6 +42,7 @@ private:
   bool hasMatrixUnits(Type element, int64_t rows) const;
   int64_t getWantedTiles() const { return tilesPerSM * target.getSms(); }
   Tile selectMatmul(MatmulOp op, ArrayRef<int64_t> domain) const;
+  Tile selectQuantizedMatmul(ArrayRef<int64_t> domain) const;
   int64_t selectStreamingColumns(int64_t batches, int64_t columns,
                                  double imbalance) const;
   int64_t selectMatrixColumns(int64_t batches, int64_t columns) const;

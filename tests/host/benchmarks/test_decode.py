@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,19 @@ def test_all_arms_are_correct_and_timed(bundles: Path, tmp_path: Path) -> None:
     assert set(table) == {(name, arm) for name in ("tiny", "tiny-norm") for arm in ARMS}
     for (name, _), row in table.items():
         assert float(row[0]) > 0
+        assert float(row[-1]) <= float(table[name, "eager"][-1])
+
+
+def test_quantized_weights(tmp_path: Path) -> None:
+    """The step with quantized weights is that of PyTorch with the same weights in bf16."""
+    rows = "tiny-fp8,tiny-int4"
+    folder = compile_rows("decode", rows, tmp_path)
+    options = ("--rows", rows, "--arms", "eager,ark-1,ark-128", "--samples", 1)
+    done = run_benchmark("decode", "--bundles", folder, *options, "--output", tmp_path / "t.md")
+    assert done.returncode == 0, done.stderr
+    table = table_cells((tmp_path / "t.md").read_text(encoding="utf-8"))
+    assert len(table) == 6
+    for (name, _), row in table.items():
         assert float(row[-1]) <= float(table[name, "eager"][-1])
 
 
@@ -106,8 +120,13 @@ def test_shapes_are_those_of_the_program(parts: Any) -> None:
     known = {field.name for field in fields(DecoderConfig)}
     for name in ("tiny", "tiny-norm"):
         setting = settings.SETTINGS[name]
-        assert {field.name for field in fields(settings.Sizes)} <= known
-        sizes = {field: getattr(setting.sizes, field) for field in vars(setting.sizes)}
+        own = {"bits", "group"}  # of quantized weights
+        assert {field.name for field in fields(settings.Sizes)} - own <= known
+        sizes = {
+            field: getattr(setting.sizes, field)
+            for field in vars(setting.sizes)
+            if field not in own
+        }
         config = DecoderConfig(**{**sizes, "scaling": None})
         program = build_decode(config, batch=setting.batch, max_length=setting.context)
         shapes = {name: tuple(tensor.shape) for name, tensor in program.parameters.items()}
@@ -122,6 +141,17 @@ def test_bytes_are_those_of_the_records(parts: Any, name: str, size: float) -> N
     """The bytes are counted at the last token's context, as in the figures of other projects."""
     _, settings, _ = parts
     assert settings.SETTINGS[name].bytes_read(1) / 1e9 == pytest.approx(size, abs=0.001)
+
+
+@pytest.mark.parametrize(
+    ("bits", "group", "size"), [(16, 128, 2), (8, 128, 1.03125), (4, 64, 0.546875)]
+)
+def test_bytes_of_quantized_weights(parts: Any, bits: int, group: int, size: float) -> None:
+    """Scales of fp8 have 4 bytes; scales and zeros of 4 bits have 3."""
+    _, settings, _ = parts
+    sizes = replace(settings.LLAMA_8B, bits=bits, group=group)
+    assert sizes.bytes_per_weight == size
+    assert len(sizes.quantized()) == (0 if bits == 16 else 7 * sizes.layers)
 
 
 @pytest.mark.parametrize(

@@ -37,12 +37,12 @@ def dequantize(folder: Path, entries: dict[str, Any], arrays: dict[str, Array]) 
 def test_mxfp4_is_its_definition(tmp_path: Path) -> None:
     """Two numbers of a byte, the lower bits first, times the power of two of their group."""
     blocks = np.arange(2 * 3 * 2 * 16, dtype=np.uint8).reshape(2, 3, 2, 16)
-    scales = np.array([127, 126, 130, 1, 252, 255] * 2, np.uint8).reshape(2, 3, 2)
+    scales = np.array([127, 126, 130, 1, 252, 253] * 2, np.uint8).reshape(2, 3, 2)
     got = dequantize(tmp_path, MXFP4, {"w_blocks": blocks, "w_scales": scales})["w"]
     assert got.shape == (2, 64, 3)
     for index in np.ndindex(2, 3, 2, 16):
         expert, row, group, byte = index
-        scale = np.nan if scales[index[:3]] == 255 else 2.0 ** (int(scales[index[:3]]) - 127)
+        scale = 2.0 ** (int(scales[index[:3]]) - 127)
         for half, bits in enumerate((blocks[index] % 16, blocks[index] // 16)):
             number = [0.0, 0.5, 1, 1.5, 2, 3, 4, 6][bits % 8] * (-1 if bits > 7 else 1) * scale
             column = 32 * group + 2 * byte + half
@@ -193,6 +193,31 @@ def test_invalid_weights(
 ) -> None:
     with pytest.raises(ark.InvalidUsageError, match=message):
         dequantize(tmp_path, entries, arrays)
+
+
+def test_scales_of_nan_in_mxfp4(tmp_path: Path) -> None:
+    """The largest number of a scale's 8 bits is NaN, which no valid checkpoint has."""
+    scales = np.full((2, 3, 1), 127, np.uint8)
+    scales[1, 2, 0] = 255
+    with pytest.raises(ark.InvalidUsageError, match=r"'w_scales' has the scale nan at \[1, 2, 0\]"):
+        dequantize(tmp_path, MXFP4, {"w_blocks": BLOCKS, "w_scales": scales})
+
+
+@pytest.mark.parametrize("scale", [0.0, np.nan, np.inf, -np.inf])
+def test_scales_that_are_no_factors_in_fp8(tmp_path: Path, scale: float, tiny: Any) -> None:
+    """The message names the tensor and its file."""
+    scales = np.ones((3, 3), np.float32)
+    scales[2, 1] = scale
+    arrays = {"a.w": np.ones((40, 20), ml_dtypes.float8_e4m3fn), "a.w_scale_inv": scales}
+    tiny.write_safetensors(tmp_path / "one.safetensors", {"b": scales})
+    tiny.write_safetensors(tmp_path / "two.safetensors", {"model.a.w_scale_inv": scales})
+    (tmp_path / "config.json").write_text(json.dumps({"quantization_config": FP8}))
+    read = read_quantization(read_config(tmp_path))
+    with pytest.raises(ark.InvalidUsageError) as caught:
+        read(arrays, ark.fp32, str(tmp_path))
+    message = str(caught.value)
+    assert f"'a.w_scale_inv' has the scale {scale} at [2, 1], and 1 of its 9 scales" in message
+    assert message.startswith(str(tmp_path / "two.safetensors"))
 
 
 def test_the_table_of_embeddings_determines_the_dtype(tmp_path: Path, tiny: Any) -> None:

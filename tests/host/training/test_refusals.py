@@ -29,7 +29,7 @@ WITHOUT_RULE = {
         name: name
         for name in (
             "argmax", "bitcast", "logical_and", "logical_not", "logical_or", "noop", "philox",
-            "recv", "send", "top_threshold", "update",
+            "quantized_matmul", "recv", "send", "top_threshold", "update",
         )
     },
 }  # fmt: skip
