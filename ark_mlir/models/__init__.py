@@ -20,6 +20,7 @@ from ..errors import InvalidUsageError, UnsupportedError
 from .compiled import load_compiled
 from .config import read_config
 from .embedding import EmbeddingModel
+from .engine import Completion, Engine
 from .generation import GenerativeModel
 from .model import Model
 from .origins import describe_folder
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
     from . import encoder as encoder
 
 __all__ = [
-    "Choice", "DecoderOptions", "EmbeddingModel", "EncoderOptions", "GenerativeModel", "Model",
-    "load", "load_compiled",
+    "Choice", "Completion", "DecoderOptions", "EmbeddingModel", "EncoderOptions", "Engine",
+    "GenerativeModel", "Model", "load", "load_compiled",
 ]  # fmt: skip
 
 _BUILDERS = ("decoder", "encoder")

@@ -32,6 +32,7 @@ from .generation import GenerativeModel
 from .generation_config import Sizes, read_ends
 from .quantization import find_layouts, keep_layers, read_quantization
 from .rope import Rope, RopeScaling
+from .slots import SlotPrograms
 from .weights import (
     Arrays,
     assign,
@@ -285,6 +286,8 @@ def load(
         Sizes(sizes.vocabulary, sizes.positions, limit, part, bool(sampling), rows),
         read_ends(folder, config, sizes.vocabulary),
     )
+    if ranks == 1:
+        model.slots = SlotPrograms(sizes, element, limit)
     if ranks > 1:
         parts = _of_this_process(divide(sizes, ranks, whole, bool(split_embedding)))
         of_rank = [build(sizes_of_rank) for sizes_of_rank in parts]

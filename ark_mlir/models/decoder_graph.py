@@ -39,7 +39,8 @@ class DecoderGraph:
         batch, tokens: number of sequences, and of their tokens in one run.
         max_length: number of positions of the caches.
         dtype: dtype of parameters and hidden states.
-        position: the position of the first token of the run.
+        position: the position of the first token of the run, a scalar, or ``[batch]`` if each
+            sequence has its own.
         sequence: True if the ranks divide the tokens between products.
         padding: the number of positions of the caches before the first token of each sequence,
             int32 ``[batch]``, or None for none. Sequences of unequal lengths end at one position.
@@ -65,20 +66,32 @@ class DecoderGraph:
             rows = len(config.shard.interval(rows))
         return self.parameter(f"{config.names.embedding}.weight", rows, config.hidden)
 
+    @property
+    def ragged(self) -> bool:
+        """Returns True if each sequence has its own position."""
+        return self.position.ndim == 1
+
     @cached_property
     def kv_length(self) -> Tensor | None:
-        """Returns the number of keys that the last token of this run attends to; None for all."""
+        """Returns the number of keys that the last token of this run attends to, of each sequence
+        or of all sequences; None for all keys."""
         return ark.add(self.position, self.tokens, name="kv_length")
 
     @cached_property
     def positions(self) -> Tensor:
-        """Returns the positions of this run's tokens, ``[tokens]``."""
-        return ark.add(ark.arange(self.tokens), self.position, name="positions")
+        """Returns the positions of this run's tokens, ``[tokens]``, or ``[batch, tokens]`` if each
+        sequence has its own position."""
+        first = ark.reshape(self.position, (self.batch, 1)) if self.ragged else self.position
+        return ark.add(ark.arange(self.tokens), first, name="positions")
 
     @cached_property
     def own_positions(self) -> Tensor:
-        """Returns the positions of this run's tokens in their sequences: ``[tokens]``, or with
-        padding ``[batch, tokens]``, where padding has position 0."""
+        """Returns the positions of this run's tokens in their sequences: ``[tokens]``, or
+        ``[batch, tokens]`` with padding, which has position 0, or with own positions."""
+        if self.ragged:
+            # Updates of the caches report a position out of range, and name the sequence.
+            last = self.max_length - 1
+            return ark.minimum(ark.maximum(self.positions, 0), last, name="own_positions")
         if self.padding is None:
             return self.positions
         first = ark.reshape(self.padding, (self.batch, 1))
@@ -96,24 +109,27 @@ class DecoderGraph:
 
     @cached_property
     def distances(self) -> Tensor:
-        """Returns the distances of keys before queries, ``[tokens, max_length]``."""
-        queries = ark.reshape(self.positions, (self.tokens, 1))
+        """Returns the distances of keys before queries, ``[tokens, max_length]``, or
+        ``[batch, 1, tokens, max_length]`` if each sequence has its own position."""
+        batch = (self.batch, 1) if self.ragged else ()
+        queries = ark.reshape(self.positions, (*batch, self.tokens, 1))
         return ark.sub(queries, ark.arange(self.max_length), name="distances")
 
     @cached_property
     def causal(self) -> Tensor:
-        """Returns the mask of keys that are not after the query, ``[tokens, max_length]``."""
+        """Returns the mask of keys that are not after the query, as :attr:`distances`."""
         return ark.greater_equal(self.distances, 0, name="causal")
 
     @cached_property
     def near(self) -> Tensor:
-        """Returns the mask of keys that are not before the window, ``[tokens, max_length]``."""
+        """Returns the mask of keys that are not before the window, as :attr:`distances`."""
         return ark.less(self.distances, self.config.window or 0, name="window")
 
     @cached_property
     def rotations(self) -> dict[Rope, tuple[Tensor, Tensor]]:
         """Returns cosines and sines of this run's positions, for all rotary positions that the
-        layers have: ``[tokens, size / 2]``, or with padding ``[batch, 1, tokens, size / 2]``.
+        layers have: ``[tokens, size / 2]``, or with padding or own positions
+        ``[batch, 1, tokens, size / 2]``.
 
         The tables of cosines and sines are constants, since the files of weights do not have them.
         """
@@ -127,7 +143,7 @@ class DecoderGraph:
             ark.gather(ark.constant(table, self.dtype), self.own_positions, 0, name=f"rope.{part}")
             for part, table in zip(("cos", "sin"), tables, strict=True)
         )
-        return (cos, sin) if self.padding is None else (cos[:, None], sin[:, None])
+        return (cos, sin) if self.own_positions.ndim == 1 else (cos[:, None], sin[:, None])
 
     # -- layers ------------------------------------------------------------------------------------
 
@@ -394,12 +410,22 @@ class DecoderGraph:
             logits = ark.mul(logits, config.logit_cap, name="logits")
         return logits
 
+    def rows_of(self, hidden: Tensor, token: Tensor) -> Tensor:
+        """Returns the hidden states of one token of each sequence, ``[batch, hidden]``.
+
+        `token` is the number of the token in the run, a scalar or ``[batch]``.
+        """
+        if token.ndim == 0:
+            hidden = ark.reshape(hidden, (self.batch, self.tokens, self.config.hidden))
+            return ark.gather(hidden, token, 1, name="last")
+        rows = ark.add(ark.mul(ark.arange(self.batch), self.tokens), token, name="last")
+        return ark.gather(hidden, rows, 0, name="last")
+
     def head(self, hidden: Tensor, last: Tensor | None) -> Tensor:
         """Returns the logits of this rank's shard of the vocabulary."""
         config, names = self.config, self.config.names
         if last is not None:
-            hidden = ark.reshape(hidden, (self.batch, self.tokens, config.hidden))
-            hidden = ark.gather(hidden, last, 1, name="last")
+            hidden = self.rows_of(hidden, last)
         hidden = self.norm(hidden, names.final_norm)
         rows = config.shard.interval(config.vocabulary)
         if not config.tied:

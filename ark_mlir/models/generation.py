@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ..frontend import Program
     from ..targets import Target
     from ..typing import TokenRow
+    from .slots import SlotPrograms
 
 __all__ = ["Choice", "GenerativeModel", "Timing"]
 
@@ -50,6 +51,8 @@ class GenerativeModel(Model):
         batch: number of prompts that run at once in :meth:`generate_batch`.
         ends: the end-of-text tokens of the folder's configuration.
         timing: durations of the last :meth:`generate`, or None.
+        slots: builds the programs of an :class:`Engine`; None if the model comes from bundles or
+            several ranks share it.
 
     Example:
         >>> model = ark.models.load(decoder_folder, max_length=24)
@@ -72,6 +75,7 @@ class GenerativeModel(Model):
         self.batch = sizes.batch
         self.ends = tuple(ends)
         self.timing: Timing | None = None
+        self.slots: SlotPrograms | None = None
         self._chunk = sizes.chunk
         self._samples = sizes.sampling
         # A generation is several runs on one set of states, which no other call may interrupt.
@@ -112,7 +116,7 @@ class GenerativeModel(Model):
             >>> len(model.generate([1, 20, 3], max_new_tokens=8, stop=()))
             8
         """
-        request = self._request(prompt, max_new_tokens, choice)
+        request = self.request(prompt, max_new_tokens, choice)
         if request.text is not None:
             return "".join(self._deltas(request))
         if request.stops or not request.count:
@@ -148,7 +152,7 @@ class GenerativeModel(Model):
             >>> sum(1 for token in model.stream([1, 20, 3], 8, stop=()))
             8
         """
-        request = self._request(prompt, max_new_tokens, choice)
+        request = self.request(prompt, max_new_tokens, choice)
         return self._tokens(request) if request.text is None else self._deltas(request)
 
     def generate_batch(
@@ -217,7 +221,7 @@ class GenerativeModel(Model):
         self, number: int, prompt: str | Messages | TokenRow, count: int, choice: Choice
     ) -> Request:
         try:
-            return self._request(prompt, count, choice)
+            return self.request(prompt, count, choice)
         except InvalidUsageError as error:
             raise InvalidUsageError(f"prompts[{number}]: {error.message}") from None
 
@@ -277,10 +281,17 @@ class GenerativeModel(Model):
         (row,) = as_tokens([ids], self.vocabulary)
         return row
 
-    def _request(
+    def request(
         self, prompt: str | Messages | TokenRow, max_new_tokens: int, choice: Choice
     ) -> Request:
-        """Checks the arguments of a generation."""
+        """Checks the arguments of :meth:`generate` and returns them as a request; raises its
+        errors.
+
+        Example:
+            >>> model = ark.models.load(decoder_folder, max_length=24)
+            >>> model.request([1, 20, 3], 8, {"stop": ()}).count
+            8
+        """
         unknown = set(choice) - set(Choice.__annotations__)
         if unknown:
             raise InvalidUsageError(

@@ -91,17 +91,29 @@ def segment_max(op: Any, machine: Machine) -> Value:
 def update(op: Any, machine: Machine) -> Value:
     """Returns a copy of the state with a new slice, which the machine records as the state."""
     state, value = machine.read(op.state), machine.read(op.value)
-    dynamic = iter([machine.read(offset) for offset in op.offsets])
+    dynamic = iter([np.asarray(machine.read(offset).data) for offset in op.offsets])
     offsets = [
-        int(next(dynamic).data) if offset == _DYNAMIC else int(offset)
-        for offset in op.static_offsets
+        next(dynamic) if offset == _DYNAMIC else np.array(offset) for offset in op.static_offsets
     ]
+    if all(offset.ndim == 0 for offset in offsets):
+        return _update(op, state, value, [int(offset) for offset in offsets])
+    # Each sequence has its own offsets.
+    for sequence in range(value.shape[0]):
+        own = [int(offset[sequence] if offset.ndim else offset) for offset in offsets]
+        own[0] += sequence
+        error = None if value.error is None else value.error[sequence : sequence + 1]
+        part = replace(value, data=value.data[sequence : sequence + 1], error=error)
+        state = _update(op, state, part, own, f" of sequence {sequence}")
+    return state
+
+
+def _update(op: Any, state: Value, value: Value, offsets: list[int], owner: str = "") -> Value:
     for axis, (offset, extent) in enumerate(zip(offsets, value.shape, strict=True)):
         if not 0 <= offset <= state.shape[axis] - extent:
             raise fail(
                 op,
-                f"a slice of extent {extent} at offset {offset} does not fit into dimension {axis} "
-                f"of extent {state.shape[axis]}",
+                f"a slice of extent {extent}{owner} at offset {offset} does not fit into dimension "
+                f"{axis} of extent {state.shape[axis]}",
             )
     index = tuple(slice(o, o + e) for o, e in zip(offsets, value.shape, strict=True))
     error = None

@@ -62,43 +62,45 @@ def attention(op: Any, machine: Machine) -> Bounded:
     q, k, v = (machine.read(x).bounded for x in (op.query, op.key, op.value))
     dtype = machine.read(op.value).dtype
     repeats = q.value.shape[-3] // k.value.shape[-3]
-    length = _kv_length(op, machine, k.value.shape[-2])
-    k, v = (x.view(lambda a: _expanded(a, repeats, length)) for x in (k, v))
-    scores, valid = _masked_scores(op, machine, q, k, length)
+    lengths = _kv_lengths(op, machine, k.value.shape[-2])
+    k, v = (x.view(lambda a: _expanded(a, repeats, lengths)) for x in (k, v))
+    scores, valid = _masked_scores(op, machine, q, k, lengths)
     return _weighted(scores, valid, v, dtype)
 
 
-def _kv_length(op: Any, machine: Machine, extent: int) -> int:
+def _kv_lengths(op: Any, machine: Machine, extent: int) -> Array:
+    """Returns the number of keys, or the number of each sequence, with three dimensions of extent
+    one: for heads, queries and keys."""
     value = machine.read_optional(op.kv_length)
-    if value is None:
-        return extent
-    length = int(value.data)
-    if not 0 <= length <= extent:
-        raise fail(op, f"kv_length {length} is not between 0 and {extent}")
-    return length
+    lengths = np.array(extent if value is None else value.data, np.int64)
+    for sequence, length in enumerate(lengths.ravel().tolist()):
+        if not 0 <= length <= extent:
+            owner = f" of sequence {sequence}" if lengths.ndim else ""
+            raise fail(op, f"kv_length {length}{owner} is not between 0 and {extent}")
+    return lengths[..., None, None, None]
 
 
-def _expanded(a: Array, repeats: int, length: int) -> Array:
-    """Repeats key or value heads for the query heads, and sets keys beyond `length` to zero."""
+def _expanded(a: Array, repeats: int, lengths: Array) -> Array:
+    """Repeats key or value heads for the query heads, and sets keys beyond `lengths` to zero."""
     a = np.repeat(a, repeats, axis=-3)
-    a[..., length:, :] = 0  # uninitialised, perhaps NaN
-    return a
+    present = np.arange(a.shape[-2])[:, None] < lengths
+    return np.where(present, a, 0.0)  # the rest is uninitialised, perhaps NaN
 
 
-def _valid(shape: tuple[int, ...], length: int, causal: bool) -> Array:
+def _valid(shape: tuple[int, ...], lengths: Array, causal: bool) -> Array:
     queries, keys = np.arange(shape[-2])[:, None], np.arange(shape[-1])[None, :]
-    valid = keys < length
+    valid = keys < lengths
     if causal:
-        valid = valid & (keys <= queries + length - shape[-2])
-    return np.broadcast_to(valid, shape[-2:])
+        valid = valid & (keys <= queries + lengths - shape[-2])
+    return valid
 
 
 def _masked_scores(
-    op: Any, machine: Machine, q: Bounded, k: Bounded, length: int
+    op: Any, machine: Machine, q: Bounded, k: Bounded, lengths: Array
 ) -> tuple[Bounded, Array]:
     """Returns the scaled and biased scores, and which of the scores are visible."""
     scores = (q @ k.view(_swapped)).scaled(op.scale.value)
-    valid = _valid(scores.value.shape, length, bool(op.causal))
+    valid = _valid(scores.value.shape, lengths, bool(op.causal))
     mask = machine.read_optional(op.mask)
     if mask is not None and mask.dtype.is_float:
         scores = scores + mask.bounded
@@ -133,7 +135,7 @@ def partial_attention(op: Any, machine: Machine) -> Bounded:
     concatenated along the last dimension."""
     q, k, v = (machine.read(x).bounded for x in (op.query, op.key, op.value))
     rows, partitions = k.value.shape[-3:-1]
-    length = _kv_length(op, machine, rows * partitions)
+    lengths = _kv_lengths(op, machine, rows * partitions)
     # Key n of partition p is key n * P + p. Below, the dimension of partitions precedes queries
     # and rows.
     numbers = np.arange(rows)[None, :] * partitions + np.arange(partitions)[:, None]
@@ -141,14 +143,16 @@ def partial_attention(op: Any, machine: Machine) -> Bounded:
 
     def by_partitions(a: Array) -> Array:
         a = np.moveaxis(np.repeat(a, repeats, axis=-4), -2, -3)
-        return np.where((numbers < length)[..., None], a, 0.0)  # the rest may be NaN
+        return np.where((numbers < lengths)[..., None], a, 0.0)  # the rest may be NaN
 
     k, v, q = k.view(by_partitions), v.view(by_partitions), q.view(lambda a: a[..., None, :, :])
     scores = (q @ k.view(_swapped)).scaled(op.scale.value)
     queries = q.value.shape[-2]
-    valid = np.repeat((numbers < length)[:, None], queries, axis=1)
+    # The dimensions of all below are heads, partitions, queries and rows.
+    lengths = lengths[..., None]
+    valid = np.broadcast_to(numbers[:, None] < lengths, scores.value.shape)
     if op.causal:
-        valid &= numbers[:, None] <= np.arange(queries)[None, :, None] + length - queries
+        valid = valid & (numbers[:, None] <= np.arange(queries)[:, None] + lengths - queries)
     mask = machine.read_optional(op.mask)
     if mask is not None:
         shape = (*scores.value.shape[:-3], queries, rows, partitions)
@@ -254,9 +258,9 @@ class _Gradient:
             machine.read(x).bounded
             for x in (op.query, op.key, op.value, op.cotangent, op.log_sum_exp, op.mean)
         )
-        length = _kv_length(op, machine, k.value.shape[-2])
-        k, v = (x.view(lambda a: _expanded(a, 1, length)[..., None, :, :]) for x in (k, v))
-        scores, valid = _masked_scores(op, machine, q, k, length)
+        lengths = _kv_lengths(op, machine, k.value.shape[-2])
+        k, v = (x.view(lambda a: _expanded(a, 1, lengths)[..., None, :, :]) for x in (k, v))
+        scores, valid = _masked_scores(op, machine, q, k, lengths)
         total, mean = (x.view(lambda a: a[..., None]) for x in (total, mean))
         weights = (scores - total).monotone(np.exp).view(lambda a: np.where(valid, a, 0.0))
         dtype = machine.read(op.key).dtype

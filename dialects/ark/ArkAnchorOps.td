@@ -231,16 +231,22 @@ def Ark_AttentionOp : Ark_AnchorOp<"attention", [AttrSizedOperandSegments, Atten
   let summary = "softmax(q k^T * scale + mask) v for every head";
   let description = [{
     q is `[..., Hq, Tq, D]`, k and v are `[..., Hkv, Tk, D]`; query head `h` reads key head
-    `h / (Hq / Hkv)`. `kv_length` bounds `Tk` at run time. `causal` aligns the last query with the
-    last valid key. The mask broadcasts to `[..., Hq, Tq, Tk]` and is added to the scores; a bool
+    `h / (Hq / Hkv)`. `kv_length` bounds `Tk` at run time: one length for all sequences, or one for
+    each, which are the leading extents of q. `causal` aligns the last query with the last valid key. The mask broadcasts to `[..., Hq, Tq, Tk]` and is added to the scores; a bool
     mask keeps the scores where it is true. A row with no valid key gives zeros.
 
     - (attention_c1) ranks agree and are three or more; q, k and v have one element type.
     - (attention_c2) leading extents agree, Hq is a multiple of Hkv, D and Tk agree.
     - (attention_c3) the mask broadcasts to the scores and is bool or of q's element type.
+    - (attention_c4) `kv_length` is a scalar, or its extents are those of q before the heads.
+
+    ```mlir
+    %1 = ark.attention %q, %k, %v kv_length %lengths scale = 1.25e-1 {causal}
+      : (tensor<4x8x1x64xf32>, tensor<4x2x512x64xf32>, tensor<4x2x512x64xf32>, tensor<4xi32>) -> tensor<4x8x1x64xf32>
+    ```
   }];
   let arguments = (ins Ark_FloatTensor:$query, Ark_FloatTensor:$key, Ark_FloatTensor:$value,
-                       Optional<Ark_Tensor>:$mask, Optional<Ark_ScalarTensor>:$kv_length,
+                       Optional<Ark_Tensor>:$mask, Optional<Ark_IndexTensor>:$kv_length,
                        F64Attr:$scale, UnitAttr:$causal);
   let assemblyFormat = [{
     $query `,` $key `,` $value (`mask` $mask^)? (`kv_length` $kv_length^)?
@@ -249,6 +255,8 @@ def Ark_AttentionOp : Ark_AnchorOp<"attention", [AttrSizedOperandSegments, Atten
   let extraClassDeclaration = [{
     bool hasPartitions() { return false; }
     ::llvm::SmallVector<int64_t> getWholeDims(int64_t rank) { return {rank - 1}; }
+    /// A vCTA processes one sequence if each has its own length.
+    ::llvm::SmallVector<int64_t> getUnitDims(int64_t rank);
     ::mlir::Attribute getValueIfEmpty();
     ::llvm::StringRef getEmptyRead();
   }];
@@ -272,9 +280,10 @@ def Ark_PartialAttentionOp
       positive.
     - (partial_attention_c3) the mask broadcasts to `[..., Hq, Tq, N, P]` and is bool or of q's
       element type.
+    - (partial_attention_c4) `kv_length` is a scalar, or its extents are those of q before the heads.
   }];
   let arguments = (ins Ark_FloatTensor:$query, Ark_FloatTensor:$key, Ark_FloatTensor:$value,
-                       Optional<Ark_Tensor>:$mask, Optional<Ark_ScalarTensor>:$kv_length,
+                       Optional<Ark_Tensor>:$mask, Optional<Ark_IndexTensor>:$kv_length,
                        F64Attr:$scale, UnitAttr:$causal);
   let assemblyFormat = [{
     $query `,` $key `,` $value (`mask` $mask^)? (`kv_length` $kv_length^)?
@@ -283,8 +292,9 @@ def Ark_PartialAttentionOp
   let extraClassDeclaration = [{
     bool hasPartitions() { return true; }
     ::llvm::SmallVector<int64_t> getWholeDims(int64_t rank) { return {rank - 1}; }
-    /// A vCTA processes the keys of one partition.
-    ::llvm::SmallVector<int64_t> getUnitDims(int64_t rank) { return {rank - 2}; }
+    /// A vCTA processes the keys of one partition, and one sequence if each has
+    /// its own length.
+    ::llvm::SmallVector<int64_t> getUnitDims(int64_t rank);
   }];
 }
 
@@ -459,15 +469,23 @@ def Ark_UpdateOp : Ark_Op<"update", [InferTypeOpAdaptor, AnchorOpInterface,
   let summary = "Writes a slice of a state in place and returns the updated tensor";
   let description = [{
     An entry of `static_offsets` is the offset of its dimension. The smallest i64 stands for the next
-    operand of `offsets`. The run reports an error if a slice does not fit.
+    operand of `offsets`: one offset, or one for each sequence, which the first dimension counts. The
+    run reports an error if a slice does not fit, and does not write this slice.
 
     - (update_c1) the state is an `ark.kind = #ark.kind<state>` argument or the result of an update.
     - (update_c2) state and value have one rank and element type; the value fits into the state.
     - (update_c3) one static offset for every dimension, and one operand for every dynamic one.
     - (update_c4) a static offset keeps the slice inside of the state.
+    - (update_c5) an offset is a scalar, or a vector with an element for each sequence of the value. The
+      offset of the first dimension is not a vector.
+
+    ```mlir
+    %1 = ark.update %value into %state[0, 0, %positions, 0]
+      : (tensor<4x2x512x64xf32>, tensor<4x2x1x64xf32>, tensor<4xi32>) -> tensor<4x2x512x64xf32>
+    ```
   }];
   let arguments = (ins Ark_Tensor:$state, Ark_Tensor:$value,
-                       Variadic<Ark_ScalarTensor>:$offsets,
+                       Variadic<Ark_IndexTensor>:$offsets,
                        DenseI64ArrayAttr:$static_offsets);
   let results = (outs Ark_Tensor:$result);
   let assemblyFormat = [{
@@ -484,6 +502,10 @@ def Ark_UpdateOp : Ark_Op<"update", [InferTypeOpAdaptor, AnchorOpInterface,
       return ::llvm::cast<::mlir::ShapedType>(getValue().getType()).getShape();
     }
     ::llvm::SmallVector<int64_t> getSerialDims();
+    /// Returns true if each sequence has its own offset.
+    bool hasSequenceOffsets();
+    /// A vCTA writes to one sequence if each has its own offset.
+    ::llvm::SmallVector<int64_t> getUnitDims(int64_t rank);
     ::mlir::Value getTiledOperand() { return getValue(); }
     bool copiesElements() { return true; }
   }];

@@ -40,6 +40,35 @@ static LogicalResult checkMask(Loc loc, StringRef label, Value mask,
                            query.getElementType(), " (", label, ")");
 }
 
+/// Checks that `length` is a scalar, or has one element for each sequence.
+static LogicalResult checkLength(Loc loc, StringRef label, Value length,
+                                 RankedTensorType query) {
+  ArrayRef<int64_t> shape = tensorType(length).getShape(),
+                    sequences = query.getShape().drop_back(3);
+  if (shape.empty() || shape == sequences)
+    return success();
+  return emitOptionalError(loc, "kv_length ", toString(shape),
+                           " is neither a scalar nor a length for each of the "
+                           "sequences ",
+                           toString(sequences), " (", label, ")");
+}
+
+/// Returns the dimensions that count the sequences if each has its own length.
+static SmallVector<int64_t> getSequenceDims(Value length) {
+  int64_t rank = length ? tensorType(length).getRank() : 0;
+  return llvm::to_vector(llvm::seq(rank));
+}
+
+SmallVector<int64_t> AttentionOp::getUnitDims(int64_t) {
+  return getSequenceDims(getKvLength());
+}
+
+SmallVector<int64_t> PartialAttentionOp::getUnitDims(int64_t rank) {
+  SmallVector<int64_t> dims = getSequenceDims(getKvLength());
+  dims.push_back(rank - 2);
+  return dims;
+}
+
 LogicalResult AttentionOp::inferReturnTypes(MLIRContext *, Loc loc,
                                             Adaptor adaptor, Types &types) {
   RankedTensorType query = tensorType(adaptor.getQuery());
@@ -73,6 +102,10 @@ LogicalResult AttentionOp::inferReturnTypes(MLIRContext *, Loc loc,
     if (failed(checkMask(loc, "attention_c3", mask, scores, query)))
       return failure();
   }
+  // attention_c4
+  if (Value length = adaptor.getKvLength();
+      length && failed(checkLength(loc, "attention_c4", length, query)))
+    return failure();
   SmallVector<int64_t> shape(q.drop_back(1));
   shape.push_back(v[rank - 1]);
   return infer(types, shape, query.getElementType());
@@ -112,6 +145,10 @@ LogicalResult PartialAttentionOp::inferReturnTypes(MLIRContext *context,
     if (failed(checkMask(loc, "partial_attention_c3", mask, scores, query)))
       return failure();
   }
+  // partial_attention_c4
+  if (Value length = adaptor.getKvLength();
+      length && failed(checkLength(loc, "partial_attention_c4", length, query)))
+    return failure();
   SmallVector<int64_t> shape(q.drop_back(1));
   shape.append({partitions, v.back() + 2});
   Type element = query.getElementType();

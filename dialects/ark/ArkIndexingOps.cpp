@@ -47,6 +47,17 @@ SmallVector<int64_t> UpdateOp::getSerialDims() {
   return dims;
 }
 
+bool UpdateOp::hasSequenceOffsets() {
+  return llvm::any_of(getOffsets(), [](Value offset) {
+    return tensorType(offset).getRank() > 0;
+  });
+}
+
+SmallVector<int64_t> UpdateOp::getUnitDims(int64_t) {
+  return hasSequenceOffsets() ? SmallVector<int64_t>{0}
+                              : SmallVector<int64_t>();
+}
+
 LogicalResult EmbeddingOp::inferReturnTypes(MLIRContext *, Loc loc,
                                             Adaptor adaptor, Types &types) {
   RankedTensorType weight = tensorType(adaptor.getWeight());
@@ -165,6 +176,26 @@ LogicalResult UpdateOp::inferReturnTypes(MLIRContext *, Loc loc,
                    tensorType(adaptor.getValue()));
 }
 
+/// update_c5
+static LogicalResult verifySequenceOffsets(UpdateOp op) {
+  ArrayRef<int64_t> value = tensorType(op.getValue()).getShape();
+  auto offsets = op.getOffsets();
+  for (auto [dim, offset] : llvm::enumerate(op.getStaticOffsets())) {
+    if (!ShapedType::isDynamic(offset))
+      continue;
+    RankedTensorType type = tensorType(offsets.front());
+    offsets = offsets.drop_front();
+    if (type.getRank() == 0)
+      continue;
+    if (dim == 0 || type.getRank() != 1 || type.getDimSize(0) != value[0])
+      return op.emitOpError("offset ")
+             << toString(type.getShape()) << " of dimension " << dim
+             << " is neither a scalar nor an offset for each sequence of "
+             << toString(value) << " (update_c5)";
+  }
+  return success();
+}
+
 LogicalResult UpdateOp::verify() {
   auto isState = [](Value value) {
     if (value.getDefiningOp<UpdateOp>())
@@ -204,5 +235,5 @@ LogicalResult UpdateOp::verify() {
       return emitOpError("slice at offset ")
              << offset << " leaves dimension " << dim << " of " << state
              << " (update_c4)";
-  return success();
+  return verifySequenceOffsets(*this);
 }

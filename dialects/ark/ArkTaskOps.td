@@ -319,7 +319,35 @@ def Ark_CheckIndexOp : Ark_Op<"check_index"> {
   let summary = "An index inside of [0, bound), or an error that the run reports";
   let description = [{
     Returns the index if it is valid and 0 otherwise, so that no access leaves its buffer. The first
-    failure of a run is recorded, and the host raises it.
+    failure of a run is recorded, and the host raises it. With `sequence`, the record names the
+    sequence that the index belongs to. With `stores`, no store is executed whose address depends on
+    the result, if the index is not valid.
+
+    ```mlir
+    %valid = ark.check_index %offset below %bound sequence %tile {stores}
+    ```
+  }];
+  let arguments = (ins Index:$index, Index:$bound, Optional<Index>:$sequence, UnitAttr:$stores);
+  let results = (outs Index:$result);
+  let assemblyFormat = "$index `below` $bound (`sequence` $sequence^)? attr-dict";
+  let builders = [
+    OpBuilder<(ins "::mlir::Value":$index, "::mlir::Value":$bound), [{
+      build($_builder, $_state, $_builder.getIndexType(), index, bound, /*sequence=*/{},
+            /*stores=*/false);
+    }]>,
+  ];
+}
+
+def Ark_StoreIndexOp : Ark_Op<"store_index", [Pure]> {
+  let summary = "An index inside of [0, bound), or one that stores are skipped for";
+  let description = [{
+    Returns the index if it is valid and 0 otherwise. If the index is not valid, no store is executed
+    whose address depends on the result. `ark-lower-check-index` makes the op, and `ark-guard-stores`
+    replaces it.
+
+    ```mlir
+    %valid = ark.store_index %offset below %bound
+    ```
   }];
   let arguments = (ins Index:$index, Index:$bound);
   let results = (outs Index:$result);

@@ -33,6 +33,32 @@ static func::FuncOp getReporter(ModuleOp module, Type statusType) {
   return function;
 }
 
+/// Creates the index that the op returns.
+static Value createValid(OpBuilder &builder, CheckIndexOp check,
+                         Value outside) {
+  Location loc = check.getLoc();
+  if (check.getStores())
+    return StoreIndexOp::create(builder, loc, check.getIndex(),
+                                check.getBound());
+  Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
+  return arith::SelectOp::create(builder, loc, outside, zero, check.getIndex());
+}
+
+/// Returns the number of a task, with the number of a sequence plus one in the
+/// upper half if there is a sequence.
+static Value nameSequence(OpBuilder &builder, Location loc, Value task,
+                          Value sequence) {
+  if (!sequence)
+    return task;
+  auto constant = [&](int64_t number) {
+    return arith::ConstantIndexOp::create(builder, loc, number);
+  };
+  Value number = arith::AddIOp::create(builder, loc, sequence, constant(1));
+  Value upper = arith::ShLIOp::create(builder, loc, number,
+                                      constant(abi::kStatusSequenceShift));
+  return arith::OrIOp::create(builder, loc, task, upper);
+}
+
 static LogicalResult lower(CheckIndexOp check) {
   auto body = check->getParentOfType<func::FuncOp>();
   if (!body || body.getNumArguments() < abi::kBodyOperands)
@@ -45,9 +71,7 @@ static LogicalResult lower(CheckIndexOp check) {
   // The unsigned comparison also rejects negative indices.
   Value outside = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::uge,
                                         check.getIndex(), check.getBound());
-  Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
-  Value valid =
-      arith::SelectOp::create(builder, loc, outside, zero, check.getIndex());
+  Value valid = createValid(builder, check, outside);
   auto branch = scf::IfOp::create(builder, loc, outside,
                                   /*withElseRegion=*/false);
   builder.setInsertionPointToStart(branch.thenBlock());
@@ -55,7 +79,8 @@ static LogicalResult lower(CheckIndexOp check) {
       getReporter(check->getParentOfType<ModuleOp>(), status.getType());
   func::CallOp::create(
       builder, loc, reporter,
-      ValueRange{status, check.getIndex(), check.getBound(), task});
+      ValueRange{status, check.getIndex(), check.getBound(),
+                 nameSequence(builder, loc, task, check.getSequence())});
   check.replaceAllUsesWith(valid);
   check.erase();
   return success();

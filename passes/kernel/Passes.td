@@ -136,7 +136,9 @@ def LowerCheckIndexPass : Pass<"ark-lower-check-index", "::mlir::ModuleOp"> {
   let summary = "Lower ark.check_index to a comparison and a report";
   let description = [{
     Replaces an index outside of `[0, bound)` by 0. The first index out of range in a run is
-    recorded in the body's `%status` together with the index of the task.
+    recorded in the body's `%status` together with the index of the task, whose upper half names the
+    sequence of the index, if there is one. An index with `stores` becomes an `ark.store_index`, since
+    a store at index 0 would overwrite an element that the op does not own.
 
     ```mlir
     %valid = ark.check_index %index below %bound

@@ -396,7 +396,8 @@ struct VerifyKernelPass : ark::impl::VerifyKernelPassBase<VerifyKernelPass> {
       // The target stage lowers these ops, because packets and the forms of
       // ops of bodies depend on the machine.
       if (!isa<ArkDialect>(op->getDialect()) ||
-          isa<BodyOpInterface, KernelOp, EpochOp, ReceivePacketsOp>(op))
+          isa<BodyOpInterface, KernelOp, EpochOp, ReceivePacketsOp,
+              StoreIndexOp>(op))
         return WalkResult::advance();
       if (isa_and_nonnull<BodyOpInterface>(op->getParentOp()))
         return WalkResult::advance();

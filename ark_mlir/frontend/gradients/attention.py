@@ -17,7 +17,9 @@ import numpy as np
 
 from ...dialects import ark as dialect
 from ...dtypes import bool_, int32
+from ...errors import UnsupportedError
 from ..derivatives import GroupStep, attach
+from ..locations import user_frames
 from ..operands import constant_tensor
 from ..ops import (
     arange,
@@ -171,6 +173,13 @@ class _Scores:
     def of_gradient(cls, op: Any, step: Step) -> _Scores:
         """Returns the scores of a gradient of attention."""
         length = None if op.kv_length is None else step.read(op.kv_length)
+        if length is not None and length.ndim:
+            raise UnsupportedError(
+                "attention with a kv_length for each sequence has no derivative in ark; attention "
+                "with one length for all sequences, or with a mask, has one",
+                location=str(user_frames(0)[0]),
+                op="ark.gradients",
+            )
         mask = None if op.mask is None else step.read(op.mask)
         q, k = step.read(op.query), step.read(op.key)
         return cls(q, k, mask, length, float(op.scale.value), bool(op.causal))

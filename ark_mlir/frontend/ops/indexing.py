@@ -86,12 +86,15 @@ def update(
     Args:
         state: a result of ``ark.state`` or ``ark.update``; a view of a state is not accepted.
         value: a tensor of the state's rank and dtype; its shape is that of the slice.
-        offsets: the first index of the slice in each dimension, an int or a scalar tensor.
+        offsets: the first index of the slice in each dimension: an int, or an integer tensor, which
+            is a scalar or has one index for each sequence. Sequences are the entries of the first
+            dimension of `value`, whose own offset is an int or a scalar.
 
     Ops that follow and read the state, through any of its tensors, read the new values. The result
     of an earlier op, including a view such as ``cache[:]``, keeps the old ones. Raises
     InvalidUsageError if `state` is not a state, ranks or dtypes differ, or the slice at static
-    offsets does not fit. A run raises DataRangeError if the slice at run-time offsets does not fit.
+    offsets does not fit. A run raises DataRangeError if the slice at run-time offsets does not fit;
+    such a slice is not written.
 
     Example:
         >>> cache = ark.state("keys", (1, 8, 512, 64))
@@ -100,6 +103,11 @@ def update(
         >>> before = cache[:]                                # not changed by the update
         >>> ark.update(cache, key, (0, 0, position, 0)).shape
         (1, 8, 512, 64)
+        >>> caches = ark.state("all_keys", (4, 8, 512, 64))  # of four sequences
+        >>> positions = ark.input("positions", (4,), ark.int32)
+        >>> keys = ark.input("new_keys", (4, 8, 1, 64))
+        >>> ark.update(caches, keys, (0, 0, positions, 0)).shape
+        (4, 8, 512, 64)
     """
     target = as_tensor(state, "update", "state")
     source = as_tensor(value, "update", "value")
@@ -110,7 +118,7 @@ def update(
         )
     if isinstance(offsets, Tensor) or not isinstance(offsets, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise invalid(
-            f"offsets must be a list of integers and scalar tensors, not {offsets!r}", "ark.update"
+            f"offsets must be a list of integers and tensors, not {offsets!r}", "ark.update"
         )
     dynamic = [o for o in offsets if isinstance(o, Tensor)]
     static = [

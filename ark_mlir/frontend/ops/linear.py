@@ -113,15 +113,16 @@ def attention(
         k, v: ``[..., Hkv, Tk, D]``, of the dtype of `q`; Hq is a multiple of Hkv.
         scale: a factor of the scores; by default ``1 / sqrt(D)``.
         causal: True if a query sees only the keys up to the position of the query. The last query
-            is at the position of the last valid key.
+            is at the position of the last valid key of its sequence.
         mask: broadcasts to ``[..., Hq, Tq, Tk]``. A bool mask keeps the scores where it is true; a
             mask of the dtype of `q` is added to them.
-        kv_length: the number of valid keys, which come first: an int, or a scalar of int32 or
-            int64. By default, all Tk keys are valid.
+        kv_length: the number of valid keys, which come first: an int, or a tensor of int32 or
+            int64, which is a scalar or has one length for each sequence: the extents of `q` before
+            Hq. By default, all Tk keys are valid.
 
     The result is zero for a query that sees no key. Raises InvalidUsageError if shapes or dtypes do
-    not fit, or an int `kv_length` is not in [0, Tk]. A run raises DataRangeError if a scalar
-    `kv_length` is not in this range.
+    not fit, or an int `kv_length` is not in [0, Tk]. A run raises DataRangeError if an element of
+    `kv_length` is not in this range; the error names the sequence.
 
     Example:
         >>> position = ark.scalar("position", max=511)
@@ -129,6 +130,11 @@ def attention(
         >>> keys, values = (ark.state(name, (1, 8, 512, 64)) for name in ("keys", "values"))
         >>> ark.attention(q, keys, values, causal=True, kv_length=position + 1).shape
         (1, 32, 1, 64)
+        >>> lengths = ark.input("lengths", (4,), ark.int32)  # of four sequences
+        >>> q = ark.input("queries", (4, 32, 1, 64))
+        >>> keys, values = (ark.state(name, (4, 8, 512, 64)) for name in ("all_keys", "all_values"))
+        >>> ark.attention(q, keys, values, causal=True, kv_length=lengths).shape
+        (4, 32, 1, 64)
     """
     query, key, value = (as_tensor(t, "attention", w) for t, w in ((q, "q"), (k, "k"), (v, "v")))
     if scale is None:

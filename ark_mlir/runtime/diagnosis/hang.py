@@ -16,7 +16,7 @@ from ...backends import backend_info
 from ...bundle import Opcode
 from ...errors import ArkError, DataRangeError, DeviceError, HangError
 from ...units import listed
-from ..drivers.abi import PACKET_EPOCHS, Abort
+from ..drivers.abi import PACKET_EPOCHS, STATUS_SEQUENCE_SHIFT, Abort
 
 if TYPE_CHECKING:
     from ...bundle import Bundle, Task
@@ -167,15 +167,18 @@ def failure(bundle: Bundle, outcome: Outcome, timeout_ns: int) -> ArkError:
 
 def _data_error(bundle: Bundle, outcome: Outcome) -> ArkError:
     fault, tasks = outcome.fault, bundle.manifest.tasks
-    task = tasks[fault.task] if 0 <= fault.task < len(tasks) else None
+    # The upper half is the number of the sequence plus one, or zero for none.
+    sequence, number = divmod(fault.task, 1 << STATUS_SEQUENCE_SHIFT)
+    task = tasks[number] if 0 <= number < len(tasks) else None
     # If there are several ranks, the name of the task contains the rank that passed the data.
     several = bundle.manifest.ranks > 1
     subject = f"task {task.name!r}: " if task and several else ""
+    owner = f"sequence {sequence - 1}: " if sequence > 0 else ""
     # The op of a fused task may be a part of an op that the user wrote, such as cross_entropy,
     # which the name of the task contains.
     fused = task is not None and len(task.ops) > 1 and not several
     return DataRangeError(
-        f"{subject}index {fault.index} is out of range [0, {fault.bound})",
+        f"{subject}{owner}index {fault.index} is out of range [0, {fault.bound})",
         location=(task.location if task else None) or None,
         op=_op(task) or None,
         notes=(f"the task computes {task.name!r}",) if task is not None and fused else (),

@@ -85,6 +85,9 @@ REPORT_WORDS = 8
 # The word of the report that the host sets before a launch, and the kernel clears when it begins.
 REPORT_QUEUED = 7
 STATUS_WORDS = 4
+# The word of the task in the record of data errors has the number of the sequence plus one above
+# these bits.
+STATUS_SEQUENCE_SHIFT = 32
 # Indices of the doorbell's words. The counters of started runs and of answers are in separate cache
 # lines. The doorbell of a GPU also has the address of the host's words and the number of lanes.
 DOORBELL_RINGS = 0

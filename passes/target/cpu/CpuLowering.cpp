@@ -57,6 +57,7 @@ static void addLoops(OpPassManager &pm, const Processor &processor) {
   functions.addPass(ark::createInterchangeLoopsPass());
   functions.addPass(ark::createRelaxReductionsPass());
   functions.addPass(createConvertLinalgToLoopsPass());
+  functions.addPass(ark::createGuardStoresPass());
   functions.addPass(ark::createExpandFloatsPass({!processor.fp16}));
   functions.addPass(ark::createExpandMathPass({processor.fma}));
   functions.addPass(arith::createArithExpandOpsPass());

@@ -66,6 +66,7 @@ static void addLoops(OpPassManager &pm,
   cache.threads = threads;
   pm.addPass(ark::createCacheTablesPass(cache));
   OpPassManager &functions = pm.nest<func::FuncOp>();
+  functions.addPass(ark::createGuardStoresPass());
   functions.addPass(ark::createExpandFloatsPass(
       {/*expandFp16=*/false, /*expandBf16Rounding=*/!options.roundsToBF16,
        options.hasFp8Conversions}));

@@ -29,6 +29,35 @@ def LowerToTargetPass : Pass<"ark-lower-to-target", "::mlir::ModuleOp"> {
   ];
 }
 
+def GuardStoresPass : Pass<"ark-guard-stores", "::mlir::func::FuncOp"> {
+  let summary = "Skip the stores at an index out of bounds";
+  let description = [{
+    Replaces each `ark.store_index` by a comparison and a selection. Puts every store whose address
+    depends on the index into a branch, so that an update of a state at an offset out of bounds writes
+    nothing. Runs after bodies have become loops of loads and stores.
+
+    ```mlir
+    %valid = ark.store_index %offset below %bound
+    memref.store %value, %state[%valid] : memref<8xf32>
+    // =>
+    %inside = arith.cmpi ult, %offset, %bound : index
+    %valid = arith.select %inside, %offset, %zero : index
+    scf.if %inside {
+      memref.store %value, %state[%valid] : memref<8xf32>
+    }
+    ```
+
+    Emits an error at an op that writes to such an address in another way.
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect",
+    "::mlir::scf::SCFDialect",
+  ];
+  let statistics = [
+    Statistic<"numGuarded", "guarded", "Stores put into a branch">,
+  ];
+}
+
 def WidenBooleansPass : Pass<"ark-widen-booleans"> {
   let summary = "Load and store booleans as bytes";
   let description = [{

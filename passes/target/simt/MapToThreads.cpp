@@ -376,8 +376,11 @@ LogicalResult ThreadMapper::mapVctas(scf::ForOp vctas) {
     busy = 0;
   bool isAnew = hasFullPressure(vctas);
   Value outer = thread;
-  if (isAnew)
+  if (isAnew) {
+    // The op before the loop may have left the builder inside of it.
+    builder.setInsertionPoint(vctas);
     thread = createOpaqueThread(builder, vctas.getLoc());
+  }
   if (failed(mapRegions(*vctas)))
     return failure();
   if (!before.empty() && !beginsWithBarrier(*vctas.getBody(), before)) {

@@ -51,7 +51,7 @@ private:
   AffineMap getMaskMap();
   Value createOut(std::optional<OpFoldResult> last);
 
-  void bindLength(Value scalar);
+  void bindLength(Value lengths);
   OnlineAttentionOp buildAttention();
   Value emitScore(OpBuilder &b, Location l, OnlineAttentionOp op);
   Value emitPosition(OpBuilder &b, Location l, OnlineAttentionOp op,
@@ -102,16 +102,41 @@ AttentionBuilder::AttentionBuilder(ConversionPatternRewriter &rewriter, OpTy op,
 // Length
 //===----------------------------------------------------------------------===//
 
+/// Returns the number of a sequence, counted over all leading dimensions of the
+/// queries, or nothing if all sequences have one length.
+static Value numberSequence(OpBuilder &builder, Location loc, Value query,
+                            ArrayRef<Value> sequence) {
+  Value number;
+  for (auto [dim, index] : llvm::enumerate(sequence)) {
+    if (!number) {
+      number = index;
+      continue;
+    }
+    Value extent = arith::ConstantIndexOp::create(
+        builder, loc, cast<RankedTensorType>(query.getType()).getDimSize(dim));
+    number = arith::AddIOp::create(
+        builder, loc, arith::MulIOp::create(builder, loc, number, extent),
+        index);
+  }
+  return number;
+}
+
 /// Binds a run-time length. Keys and values beyond the length are never read.
-void AttentionBuilder::bindLength(Value scalar) {
-  Value integer =
-      tensor::ExtractOp::create(rewriter, loc, scalar, ValueRange());
+void AttentionBuilder::bindLength(Value lengths) {
+  // A vCTA processes one sequence, if each has a length.
+  SmallVector<Value> sequence;
+  for (int64_t dim = 0;
+       dim < cast<RankedTensorType>(lengths.getType()).getRank(); ++dim)
+    sequence.push_back(TileOffsetOp::create(rewriter, loc, dim));
+  Value integer = tensor::ExtractOp::create(rewriter, loc, lengths, sequence);
   Value index = arith::IndexCastOp::create(rewriter, loc,
                                            rewriter.getIndexType(), integer);
   int64_t partitions = getNumPartitions();
   Value bound = arith::ConstantIndexOp::create(rewriter, loc,
                                                getMaxKeys() * partitions + 1);
-  Value checked = CheckIndexOp::create(rewriter, loc, index, bound);
+  Value checked = CheckIndexOp::create(
+      rewriter, loc, rewriter.getIndexType(), index, bound,
+      numberSequence(rewriter, loc, query, sequence), /*stores=*/false);
   SmallVector<Value> operands = {checked};
   AffineExpr count = dim(0);
   if (hasPartitions) {

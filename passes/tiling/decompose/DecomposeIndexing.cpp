@@ -162,16 +162,23 @@ struct DecomposeUpdate : OpConversionPattern<UpdateOp> {
         offsets.push_back(rewriter.getIndexAttr(offset));
         continue;
       }
+      // A vCTA writes to one sequence, if each has an offset.
+      Value sequence = getType(scalars.front()).getRank() > 0
+                           ? TileOffsetOp::create(rewriter, loc, 0).getResult()
+                           : Value();
       Value integer = tensor::ExtractOp::create(rewriter, loc, scalars.front(),
-                                                ValueRange());
+                                                sequence ? ValueRange(sequence)
+                                                         : ValueRange());
       scalars = scalars.drop_front();
       Value index = arith::IndexCastOp::create(
           rewriter, loc, rewriter.getIndexType(), integer);
       Value bound = arith::ConstantIndexOp::create(
           rewriter, loc,
           stateType.getDimSize(dim) - valueType.getDimSize(dim) + 1);
-      offsets.push_back(
-          CheckIndexOp::create(rewriter, loc, index, bound).getResult());
+      offsets.push_back(CheckIndexOp::create(rewriter, loc,
+                                             rewriter.getIndexType(), index,
+                                             bound, sequence, /*stores=*/true)
+                            .getResult());
     }
     SmallVector<OpFoldResult> sizes =
         getAsIndexOpFoldResult(rewriter.getContext(), valueType.getShape());

@@ -73,3 +73,23 @@ func.func @combine_attention_c1(%x: tensor<4x1xf32>) {
   %0 = ark.combine_attention %x : (tensor<4x1xf32>) -> tensor<0xf32>
   return
 }
+
+// -----
+
+func.func @attention_c4(%q: tensor<3x2x4x8xf32>, %n: tensor<2xi32>) {
+  // expected-error @below {{kv_length [2] is neither a scalar nor a length for each of the sequences [3] (attention_c4)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.attention %q, %q, %q kv_length %n scale = 1.0
+    : (tensor<3x2x4x8xf32>, tensor<3x2x4x8xf32>, tensor<3x2x4x8xf32>, tensor<2xi32>) -> tensor<3x2x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @partial_attention_c4(%q: tensor<3x2x1x8xf32>, %k: tensor<3x2x4x2x8xf32>, %n: tensor<3x2xi32>) {
+  // expected-error @below {{kv_length [3, 2] is neither a scalar nor a length for each of the sequences [3] (partial_attention_c4)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.partial_attention %q, %k, %k kv_length %n scale = 1.0
+    : (tensor<3x2x1x8xf32>, tensor<3x2x4x2x8xf32>, tensor<3x2x4x2x8xf32>, tensor<3x2xi32>) -> tensor<3x2x1x2x10xf32>
+  return
+}

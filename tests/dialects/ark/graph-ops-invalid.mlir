@@ -515,3 +515,24 @@ ark.program @update_c1_without_a_kind(%s: tensor<8xf32>) {
   %0 = ark.update %c into %s [0] : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
   ark.return
 }
+
+// -----
+
+ark.program @update_c5(%s: tensor<3x8xf32> {ark.kind = #ark.kind<state>, ark.name = "s"},
+                       %x: tensor<3x1xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+                       %p: tensor<2xi32> {ark.kind = #ark.kind<input>, ark.name = "p"}) {
+  // expected-error @below {{offset [2] of dimension 1 is neither a scalar nor an offset for each sequence of [3, 1] (update_c5)}}
+  %0 = ark.update %x into %s [0, %p] : (tensor<3x8xf32>, tensor<3x1xf32>, tensor<2xi32>) -> tensor<3x8xf32>
+  ark.return
+}
+
+// -----
+
+// Two sequences could write to one row.
+ark.program @update_c5_firstDimension(%s: tensor<8x4xf32> {ark.kind = #ark.kind<state>, ark.name = "s"},
+                                      %x: tensor<3x4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+                                      %p: tensor<3xi32> {ark.kind = #ark.kind<input>, ark.name = "p"}) {
+  // expected-error @below {{offset [3] of dimension 0 is neither a scalar nor an offset for each sequence of [3, 4] (update_c5)}}
+  %0 = ark.update %x into %s [%p, 0] : (tensor<8x4xf32>, tensor<3x4xf32>, tensor<3xi32>) -> tensor<8x4xf32>
+  ark.return
+}

@@ -99,6 +99,22 @@ ark.program @attentionReadsAStateUpToALength(
   ark.return %1 : tensor<4x1x64xf32>
 }
 
+// CHECK-LABEL: ark.program @eachSequenceHasAPosition
+ark.program @eachSequenceHasAPosition(
+    %q: tensor<3x4x1x64xf32> {ark.kind = #ark.kind<input>, ark.name = "q"},
+    %v: tensor<3x2x1x64xf32> {ark.kind = #ark.kind<input>, ark.name = "v"},
+    %cache: tensor<3x2x128x64xf32> {ark.kind = #ark.kind<state>, ark.name = "cache", ark.init = 0.0 : f64},
+    %pos: tensor<3xi32> {ark.kind = #ark.kind<input>, ark.name = "pos"})
+    -> (tensor<3x4x1x64xf32> {ark.name = "y"}) {
+  // CHECK: ark.update %{{.+}} into %{{.+}} [0, 0, %{{.+}}, 0] : (tensor<3x2x128x64xf32>, tensor<3x2x1x64xf32>, tensor<3xi32>) -> tensor<3x2x128x64xf32>
+  %0 = ark.update %v into %cache [0, 0, %pos, 0]
+    : (tensor<3x2x128x64xf32>, tensor<3x2x1x64xf32>, tensor<3xi32>) -> tensor<3x2x128x64xf32>
+  // CHECK: ark.attention %{{.+}}, %{{.+}}, %{{.+}} kv_length %{{.+}} scale = 1.250000e-01 {causal} : ({{.+}}, tensor<3xi32>) -> tensor<3x4x1x64xf32>
+  %1 = ark.attention %q, %0, %0 kv_length %pos scale = 1.25e-1 {causal}
+    : (tensor<3x4x1x64xf32>, tensor<3x2x128x64xf32>, tensor<3x2x128x64xf32>, tensor<3xi32>) -> tensor<3x4x1x64xf32>
+  ark.return %1 : tensor<3x4x1x64xf32>
+}
+
 // CHECK-LABEL: ark.program @partitionsOfAnAttentionAreCombined
 ark.program @partitionsOfAnAttentionAreCombined(
     %q: tensor<4x1x64xbf16> {ark.kind = #ark.kind<input>, ark.name = "q"},

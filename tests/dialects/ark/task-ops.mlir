@@ -64,6 +64,8 @@ ark.program @taskOnBuffersHasNoResult(
   ^bb0(%i: index, %b: memref<16xf32, strided<[1], offset: ?>>):
     // CHECK: ark.check_index %{{.+}} below
     %j = ark.check_index %i below %i
+    // CHECK: ark.check_index %{{.+}} below %{{.+}} sequence %{{.+}} {stores}
+    %k = ark.check_index %i below %i sequence %i {stores}
     ark.yield
   }
   ark.return

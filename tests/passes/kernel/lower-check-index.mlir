@@ -18,6 +18,36 @@ func.func private @body_gather(%begin: index, %end: index, %task: index, %status
 
 // -----
 
+// The upper half of the word of the task has the number of the sequence plus one.
+// CHECK-LABEL: func.func private @body_sequence(
+// CHECK-SAME: %{{.+}}: index, %{{.+}}: index, %[[TASK:.+]]: index, %[[STATUS:.+]]: memref<4xi64>, %[[INDEX:.+]]: index, %[[BOUND:.+]]: index, %[[SEQUENCE:.+]]: index) -> index
+// CHECK: scf.if
+// CHECK: %[[ONE:.+]] = arith.constant 1 : index
+// CHECK: %[[NEXT:.+]] = arith.addi %[[SEQUENCE]], %[[ONE]]
+// CHECK: %[[HALF:.+]] = arith.constant 32 : index
+// CHECK: %[[UPPER:.+]] = arith.shli %[[NEXT]], %[[HALF]]
+// CHECK: %[[BOTH:.+]] = arith.ori %[[TASK]], %[[UPPER]]
+// CHECK: func.call @ark_report_index(%[[STATUS]], %[[INDEX]], %[[BOUND]], %[[BOTH]])
+func.func private @body_sequence(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %index: index, %bound: index, %sequence: index) -> index {
+  %valid = ark.check_index %index below %bound sequence %sequence
+  return %valid : index
+}
+
+// -----
+
+// Stores are skipped later, when they are single ops.
+// CHECK-LABEL: func.func private @body_stores(
+// CHECK-SAME: %[[INDEX:[^:]+]]: index, %[[BOUND:[^:]+]]: index) -> index
+// CHECK: %[[VALID:.+]] = ark.store_index %[[INDEX]] below %[[BOUND]]
+// CHECK-NEXT: scf.if
+// CHECK: return %[[VALID]]
+func.func private @body_stores(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %index: index, %bound: index) -> index {
+  %valid = ark.check_index %index below %bound {stores}
+  return %valid : index
+}
+
+// -----
+
 // The module declares the function once.
 // CHECK-LABEL: func.func private @body_twice(
 // CHECK-COUNT-2: func.call @ark_report_index

@@ -49,6 +49,7 @@ def test_records(constants: dict[str, int]) -> None:
     assert constants["kAbortHang"] == abi.Abort.HANG
     assert constants["kAbortPeers"] == abi.Abort.PEERS
     assert constants["kStatusWords"] == abi.STATUS_WORDS
+    assert constants["kStatusSequenceShift"] == abi.STATUS_SEQUENCE_SHIFT
     assert constants["kErrorNone"] == abi.DataError.NONE
     assert constants["kErrorIndex"] == abi.DataError.INDEX
 

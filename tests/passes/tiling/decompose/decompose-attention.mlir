@@ -139,6 +139,34 @@ ark.program @lengthBoundsTheKeysThatAreRead(
   ark.return %0 : tensor<2x4x8xf32>
 }
 
+// A vCTA reads the keys of one sequence, up to the length of the sequence. The record of an error counts
+// sequences over both leading dimensions.
+// CHECK-LABEL: ark.program @lengthOfEachSequence
+ark.program @lengthOfEachSequence(
+    %q: tensor<3x5x2x4x8xf32> {ark.kind = #ark.kind<input>, ark.name = "q"},
+    %k: tensor<3x5x2x16x8xf32> {ark.kind = #ark.kind<input>, ark.name = "k"},
+    %n: tensor<3x5xi32> {ark.kind = #ark.kind<input>, ark.name = "n"})
+    -> (tensor<3x5x2x4x8xf32> {ark.name = "y"}) {
+  // CHECK: ark.group "g" (%{{.+}} = %{{.+}}, %[[K:.+]] = %{{.+}}, %[[N:.+]] = %{{.+}})
+  // CHECK: %[[I:.+]] = ark.tile_offset 0
+  // CHECK: %[[J:.+]] = ark.tile_offset 1
+  // CHECK: %[[SCALAR:.+]] = tensor.extract %[[N]][%[[I]], %[[J]]]
+  // CHECK: %[[INDEX:.+]] = arith.index_cast %[[SCALAR]] : i32 to index
+  // CHECK: %[[BOUND:.+]] = arith.constant 17 : index
+  // CHECK: %[[EXTENT:.+]] = arith.constant 5 : index
+  // CHECK: %[[ROW:.+]] = arith.muli %[[I]], %[[EXTENT]]
+  // CHECK: %[[SEQUENCE:.+]] = arith.addi %[[ROW]], %[[J]]
+  // CHECK: %[[CHECKED:.+]] = ark.check_index %[[INDEX]] below %[[BOUND]] sequence %[[SEQUENCE]]
+  // CHECK: %[[LENGTH:.+]] = affine.min affine_map<(d0) -> (d0, 16)>(%[[CHECKED]])
+  // CHECK: tensor.extract_slice %[[K]][0, 0, 0, 0, 0] [3, 5, 2, %[[LENGTH]], 8]
+  %0 = ark.group "g" (%a = %q, %b = %k, %c = %n)
+      : (tensor<3x5x2x4x8xf32>, tensor<3x5x2x16x8xf32>, tensor<3x5xi32>) -> tensor<3x5x2x4x8xf32> {
+    %r = ark.attention %a, %b, %b kv_length %c scale = 5.0e-1 : (tensor<3x5x2x4x8xf32>, tensor<3x5x2x16x8xf32>, tensor<3x5x2x16x8xf32>, tensor<3x5xi32>) -> tensor<3x5x2x4x8xf32>
+    ark.yield %r : tensor<3x5x2x4x8xf32>
+  }
+  ark.return %0 : tensor<3x5x2x4x8xf32>
+}
+
 // CHECK-LABEL: ark.program @lengthBoundsTheMask
 ark.program @lengthBoundsTheMask(
     %q: tensor<2x4x8xf32> {ark.kind = #ark.kind<input>, ark.name = "q"},

@@ -73,7 +73,7 @@ ark.program @updateAtARunTimeOffsetIsChecked(
   // CHECK: %[[SCALAR:.+]] = tensor.extract %[[P]][]
   // CHECK: %[[INDEX:.+]] = arith.index_cast %[[SCALAR]]
   // CHECK: %[[BOUND:.+]] = arith.constant 125 : index
-  // CHECK: %[[AT:.+]] = ark.check_index %[[INDEX]] below %[[BOUND]]
+  // CHECK: %[[AT:.+]] = ark.check_index %[[INDEX]] below %[[BOUND]] {stores}
   // CHECK-NEXT: %[[R:.+]] = tensor.insert_slice %[[V]] into %[[S]][0, %[[AT]], 0] [2, 4, 8] [1, 1, 1]
   // CHECK-NEXT: ark.yield %[[R]]
   %0 = ark.group "g" (%a = %s, %b = %v, %c = %p)
@@ -82,6 +82,28 @@ ark.program @updateAtARunTimeOffsetIsChecked(
     ark.yield %r : tensor<2x128x8xbf16>
   }
   ark.return %0 : tensor<2x128x8xbf16>
+}
+
+// A vCTA writes to one sequence, at the offset of the sequence.
+// CHECK-LABEL: ark.program @updateAtAnOffsetOfEachSequence
+ark.program @updateAtAnOffsetOfEachSequence(
+    %s: tensor<3x128x8xbf16> {ark.kind = #ark.kind<state>, ark.name = "s"},
+    %v: tensor<3x1x8xbf16> {ark.kind = #ark.kind<input>, ark.name = "v"},
+    %p: tensor<3xi32> {ark.kind = #ark.kind<input>, ark.name = "p"})
+    -> (tensor<3x128x8xbf16> {ark.name = "y"}) {
+  // CHECK: ark.group "g" (%[[S:.+]] = %{{.+}}, %[[V:.+]] = %{{.+}}, %[[P:.+]] = %{{.+}})
+  // CHECK: %[[SEQUENCE:.+]] = ark.tile_offset 0
+  // CHECK: %[[SCALAR:.+]] = tensor.extract %[[P]][%[[SEQUENCE]]]
+  // CHECK: %[[INDEX:.+]] = arith.index_cast %[[SCALAR]]
+  // CHECK: %[[BOUND:.+]] = arith.constant 128 : index
+  // CHECK: %[[AT:.+]] = ark.check_index %[[INDEX]] below %[[BOUND]] sequence %[[SEQUENCE]] {stores}
+  // CHECK-NEXT: tensor.insert_slice %[[V]] into %[[S]][0, %[[AT]], 0] [3, 1, 8] [1, 1, 1]
+  %0 = ark.group "g" (%a = %s, %b = %v, %c = %p)
+      : (tensor<3x128x8xbf16>, tensor<3x1x8xbf16>, tensor<3xi32>) -> tensor<3x128x8xbf16> {
+    %r = ark.update %b into %a [0, %c, 0] : (tensor<3x128x8xbf16>, tensor<3x1x8xbf16>, tensor<3xi32>) -> tensor<3x128x8xbf16>
+    ark.yield %r : tensor<3x128x8xbf16>
+  }
+  ark.return %0 : tensor<3x128x8xbf16>
 }
 
 // CHECK-LABEL: ark.program @updateRoundsTheResultOfItsPrologue

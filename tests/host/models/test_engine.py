@@ -1,0 +1,215 @@
+"""Continuous batching generates the tokens that each prompt has alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ark_mlir as ark
+from ark_mlir.models import Engine
+
+PROMPTS = [
+    [(7 * i + 3) % 37 for i in range(11)],
+    [5, 9],
+    [30],
+    [1, 20, 3, 8, 8, 2, 6],
+    [4],
+    [17, 9],
+]
+COUNTS = [9, 3, 12, 1, 5, 7]
+LETTERS = "0123456789abcdefghijklmnopqrstuvwxyz "
+KINDS = ("llama", "qwen3", "mixtral", "qwen3_moe")
+
+
+class Letters:
+    """Stands in for a tokenizer: a token for each character."""
+
+    def encode(self, text: str, special: bool = True) -> list[int]:
+        return [LETTERS.index(letter) for letter in text]
+
+    def decode(self, ids: Any) -> str:
+        return "".join(LETTERS[number] for number in ids)
+
+
+def load(folder: Path, **options: Any) -> Any:
+    model: Any = ark.models.load(folder, max_length=24, chunk=4, **options)
+    model.tokenizer = Letters()
+    return model
+
+
+@pytest.fixture(scope="module")
+def folder(tiny: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny.write_model(tmp_path_factory.mktemp("engine") / "llama", "llama")
+
+
+@pytest.fixture(scope="module")
+def alone(folder: Path) -> list[list[int]]:
+    model = load(folder)
+    return [
+        model.generate(prompt, count, reference=True, stop=())
+        for prompt, count in zip(PROMPTS, COUNTS, strict=True)
+    ]
+
+
+@pytest.fixture(scope="module")
+def engine(folder: Path) -> Engine:
+    return Engine(load(folder), slots=2, chunk=4).compile("cpu:2", opt_level=0)
+
+
+def requests() -> list[tuple[list[int], int]]:
+    return list(zip(PROMPTS, COUNTS, strict=True))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("slots", "chunk"), [(3, 4), (2, 1)])
+def test_tokens_are_those_of_generate(
+    kind: str, slots: int, chunk: int, tiny: Any, tmp_path: Path
+) -> None:
+    model = load(tiny.write_model(tmp_path / kind, kind)).compile("cpu:2", opt_level=0)
+    engine = Engine(model, slots=slots, chunk=chunk).compile("cpu:2", opt_level=0)
+    rows = engine.run(requests(), stop=())
+    expected = [
+        model.generate(prompt, count, stop=())
+        for prompt, count in zip(PROMPTS, COUNTS, strict=True)
+    ]
+    assert [row.tokens for row in rows] == expected
+    assert len({tuple(tokens) for tokens in expected}) > 1, "the answers differ"
+
+
+def test_the_table(engine: Engine, alone: list[list[int]]) -> None:
+    first = engine.steps
+    rows = engine.run(requests(), stop=())
+    assert [row.tokens for row in rows] == alone
+    assert [row.prompt for row in rows] == [len(prompt) for prompt in PROMPTS]
+    assert {row.reason for row in rows} == {"length"}
+    assert {row.text for row in rows} == {None}
+    # Slot 0 reads eleven tokens in steps 0 to 2. Slot 1 has its next request in step 3, which reads
+    # one token in each slot. Step 4 generates the last seven tokens of slot 0.
+    assert [(row.slot, row.steps[0] - first, row.steps[1] - first) for row in rows] == [
+        (0, 0, 4), (1, 0, 2), (1, 3, 8), (0, 5, 6), (0, 7, 10), (1, 9, 11),
+    ]  # fmt: skip
+    assert (engine.active, engine.waiting) == (0, 0)
+
+
+def test_equal_requests_give_equal_tables(engine: Engine) -> None:
+    first = engine.steps
+    table = engine.run(requests(), stop=())
+    second = engine.steps
+    again = engine.run(requests(), stop=())
+    for row, other in zip(table, again, strict=True):
+        assert (row.tokens, row.slot) == (other.tokens, other.slot)
+        assert [step - first for step in row.steps] == [step - second for step in other.steps]
+
+
+def test_requests_that_come_later(engine: Engine, alone: list[list[int]]) -> None:
+    """A request that comes in the middle of other sequences does not change their tokens."""
+    numbers = [engine.submit(PROMPTS[i], COUNTS[i], stop=()) for i in (0, 2)]
+    done = engine.step() + engine.step()
+    assert done == []
+    assert engine.active == 2
+    numbers += [engine.submit(PROMPTS[i], COUNTS[i], stop=()) for i in (5, 3)]
+    assert engine.waiting == 2
+    rows = {row.number: row.tokens for row in engine.run()}
+    assert rows == {number: alone[i] for number, i in zip(numbers, (0, 2, 5, 3), strict=True)}
+
+
+def test_sequences_as_long_as_the_cache(folder: Path, engine: Engine) -> None:
+    """The last tokens of a slot are decoded while another slot reads a prompt."""
+    model = load(folder)
+    pairs = [([3] * 4, 20), ([8] * 2, 18), ([5] * 23, 1), ([9] * 17, 7)]
+    expected = [model.generate(prompt, n, reference=True, stop=()) for prompt, n in pairs]
+    assert [row.tokens for row in engine.run(pairs, stop=())] == expected
+
+
+def test_ends(engine: Engine, alone: list[list[int]]) -> None:
+    end = alone[0][2]
+    rows = engine.run(requests(), stop=end)
+    for row, tokens in zip(rows, alone, strict=True):
+        stopped = end in tokens
+        assert row.tokens == (tokens[: tokens.index(end) + 1] if stopped else tokens)
+        assert row.reason == ("stop" if stopped else "length")
+    assert rows[0].reason == "stop"
+
+
+def test_texts(engine: Engine, alone: list[list[int]]) -> None:
+    letters = Letters()
+    answer = letters.decode(alone[0])
+    (row,) = engine.run([(letters.decode(PROMPTS[0]), COUNTS[0])], stop=[answer[2:4]])
+    assert row.text == answer.partition(answer[2:4])[0]
+    assert row.reason == "stop"
+
+
+def test_no_new_tokens(engine: Engine, alone: list[list[int]]) -> None:
+    rows = engine.run([(PROMPTS[0], 0), (PROMPTS[1], COUNTS[1])], stop=())
+    assert [(row.tokens, row.slot) for row in rows] == [([], -1), (alone[1], 0)]
+    assert engine.run() == []
+    assert engine.step() == []
+
+
+def test_wrong_requests(engine: Engine) -> None:
+    """A request that is refused leaves no other of the same call behind."""
+    for wrong, kind, message in (
+        (([2] * 20, 9), ark.InvalidUsageError, "20 tokens and 9 new ones exceed max_length 24"),
+        (([], 3), ark.InvalidUsageError, "the prompt has no token"),
+        (([37], 3), ark.InvalidUsageError, "has token 37"),
+    ):
+        with pytest.raises(kind, match=rf"requests\[1\]: .*{message}"):
+            engine.run([([1], 2), wrong])
+        assert (engine.waiting, engine.active) == (0, 0)
+    with pytest.raises(ark.InvalidUsageError, match="needs sampling"):
+        engine.submit([1], 2, temperature=1.0)
+    with pytest.raises(ark.UnsupportedError, match="greedily"):
+        engine.submit([1], 2, reference=True)
+
+
+def test_wrong_engines(folder: Path, tmp_path: Path) -> None:
+    model = load(folder)
+    for options in ({"slots": 0}, {"chunk": 0}, {"slots": -1}):
+        with pytest.raises(ark.InvalidUsageError, match="must be at least 1"):
+            Engine(model, **options)
+    engine = Engine(model, slots=2)
+    engine.submit([1], 2)
+    with pytest.raises(ark.InvalidUsageError, match="not compiled"):
+        engine.step()
+    sampling = Engine(load(folder, sampling=True), slots=2)
+    with pytest.raises(ark.UnsupportedError, match="greedily"):
+        sampling.submit([1], 2, temperature=1.0)
+    with pytest.raises(ark.UnsupportedError, match="one rank"):
+        Engine(load(folder, tensor_parallel=2))
+    model.compile("cpu", opt_level=0)
+    for name in ("prefill", "decode"):
+        model.executable(name).save(tmp_path / f"m.{name}.arkbin")
+    bundled: Any = ark.models.load_compiled(folder, tmp_path / "m.arkbin")
+    with pytest.raises(ark.InvalidUsageError, match="comes from bundles"):
+        Engine(bundled)
+
+
+def test_a_failed_step_is_repeated(
+    engine: Engine, alone: list[list[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine.submit(PROMPTS[0], COUNTS[0], stop=())
+    engine.step()
+    with monkeypatch.context() as patched:
+
+        def fail(*_: Any) -> Any:
+            raise ark.DeviceError("the run failed")
+
+        patched.setattr(engine._programs, "executable", fail)
+        with pytest.raises(ark.DeviceError, match="the run failed"):
+            engine.step()
+    (row,) = engine.run()
+    assert row.tokens == alone[0]
+
+
+def test_a_slot_beyond_the_cache_is_an_error_of_the_run(folder: Path) -> None:
+    """The run itself checks positions: the error names the op and the sequence."""
+    model = load(folder)
+    program = model.slots.build_read(slots=3, tokens=1)
+    with ark.compile(program, target="cpu:2", opt_level=0) as executable:
+        executable.bind({name: model.parameters[name] for name in program.parameters})
+        ids = np.zeros((3, 1), np.int32)
+        with pytest.raises(ark.DataRangeError, match="sequence 2: index 24 is out of range"):
+            executable.run(ids=ids, begin=np.array([0, 3, 24], np.int32))
