@@ -376,13 +376,15 @@ def measure(name: str, target: str | None, device: str = "cpu", rounds: int = _R
         row.error = _error(got, module(**inputs))
         if rounds:
             arms = [lambda: compiled(**inputs), lambda: module(**inputs)]
-            ours, theirs = in_turns(arms, rounds, device)
+            ours, theirs = alternating(arms, rounds, device)
             row.ark_ms, row.eager_ms = statistics.median(ours), statistics.median(theirs)
             row.ratio = statistics.median(a / b for a, b in zip(ours, theirs, strict=True))
     return row
 
 
-def in_turns(arms: list[Callable[[], object]], rounds: int, device: str) -> list[tuple[float, ...]]:
+def alternating(
+    arms: list[Callable[[], object]], rounds: int, device: str
+) -> list[tuple[float, ...]]:
     """Returns the milliseconds of each arm's calls; which arm begins alternates."""
     for _ in range(_WARM_UP):
         for arm in arms:

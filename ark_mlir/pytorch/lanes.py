@@ -1,8 +1,8 @@
 """The number of lanes of a program on the host, if the user names no target.
 
-A program whose lanes run on several threads waits for these threads at its begin and its end, which
-takes 50 µs and more. The calling thread itself runs a short program of one lane. So a program that
-takes less than 100 µs is compiled for one lane.
+If its lanes run on several threads, a program waits for these threads first and last, which takes
+50 µs and more. The calling thread itself runs a short program of one lane. So a program that takes
+less than 100 µs is compiled for one lane.
 """
 
 # pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false

@@ -27,7 +27,7 @@ __all__ = ["CompiledSubgraph", "Role", "build_program"]
 
 # Compares the addresses of tensors with numbers; PyTorch has the function in builds for CUDA.
 _equal_addresses: Callable[[list[torch.Tensor], list[int], list[int]], bool] | None = getattr(
-    torch._C,  # noqa: SLF001
+    torch._C,  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     "_tensors_data_ptrs_at_indices_equal",
     None,
 )

@@ -78,11 +78,11 @@ def test_the_table_has_a_line_for_each_row(architectures: Any) -> None:
     ]
 
 
-def test_both_arms_are_timed_in_turns(
+def test_calls_of_both_arms_alternate(
     architectures: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: list[int] = []
-    times = architectures.in_turns([lambda: calls.append(0), lambda: calls.append(1)], 4, "cpu")
+    times = architectures.alternating([lambda: calls.append(0), lambda: calls.append(1)], 4, "cpu")
     assert calls == [0, 1] * 3 + [0, 1, 1, 0, 0, 1, 1, 0]
     assert [len(arm) for arm in times] == [4, 4]
     output = tmp_path / "table.md"

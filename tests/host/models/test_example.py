@@ -67,7 +67,7 @@ def test_a_missing_model_is_one_line(example: Any, capsys: Any) -> None:
     assert captured.out == ""
 
 
-def test_calls_are_timed_in_turns(example: Any) -> None:
+def test_timed_calls_alternate(example: Any) -> None:
     order: list[str] = []
     times = example.alternate(lambda: order.append("a"), lambda: order.append("b"))
     assert order == ["a", "b"] * example.ROUNDS

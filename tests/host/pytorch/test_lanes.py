@@ -51,7 +51,7 @@ def test_a_large_program_has_all_lanes(targets: list[str | None]) -> None:
 
 
 def test_a_long_program_of_small_tensors_has_all_lanes(targets: list[str | None]) -> None:
-    """Its predicted time on one lane is too long, which only the compilation shows."""
+    """The compilation for one lane shows that its predicted time is too long."""
     run(256, 3, rows=64)
     assert targets == ["cpu:1", None]
 
