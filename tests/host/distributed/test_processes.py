@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -162,6 +163,25 @@ def test_torchrun(tmp_path: Path) -> None:
     words = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     result = subprocess.run(
         [sys.executable, *words, SCENARIOS, "chain"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=400,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    assert len(result.stdout.splitlines()) == 2
+
+
+@pytest.mark.skipif(shutil.which("mpirun") is None, reason="mpirun is not installed")
+def test_mpirun(tmp_path: Path) -> None:
+    """A real mpirun, of Open MPI or MPICH, starts the ranks."""
+    version = subprocess.run(["mpirun", "--version"], capture_output=True, text=True, check=True)
+    # Open MPI refuses to run as root, and to start more ranks than the machine has cores.
+    is_open = "Open MPI" in version.stdout
+    words = ["--allow-run-as-root", "--oversubscribe"] if is_open else []
+    result = subprocess.run(
+        ["mpirun", *words, "-n", "2", sys.executable, SCENARIOS, "chain"],
         cwd=tmp_path,
         capture_output=True,
         text=True,
