@@ -145,10 +145,15 @@ class DeviceClock:
 
 
 def as_array(tensor: Any) -> Any:
-    """Returns a bf16 tensor as an array in host memory."""
+    """Returns a tensor as an array in host memory."""
     import torch
 
-    return tensor.cpu().view(torch.uint16).numpy().view(ark.bf16.numpy)
+    # NumPy lacks these types, which have the bits of those of ml_dtypes.
+    bits = {torch.bfloat16: torch.uint16, torch.float8_e4m3fn: torch.uint8}
+    host = tensor.cpu()
+    if host.dtype not in bits:
+        return host.numpy()
+    return host.view(bits[host.dtype]).numpy().view(ark.dtypes.as_dtype(host.dtype).numpy)
 
 
 def load_ark(path: Path, weights: Any, caches: Any) -> ark.Executable:

@@ -70,7 +70,7 @@ def pack(numbers: NDArray[Any]) -> NDArray[np.int8]:
     """Returns bytes with two numbers from 0 to 15 each, the first in the lower bits.
 
     >>> pack(np.array([[1, 2, 3, 15]]))
-    array([[33, -13]], dtype=int8)
+    array([[ 33, -13]], dtype=int8)
     """
     parts = numbers.astype(np.uint8)
     return (parts[..., 0::2] | parts[..., 1::2] << 4).view(np.int8)

@@ -45,14 +45,14 @@ def quantized_matmul(op: Any, machine: Machine) -> Bounded:
     """Interprets a product with quantized weights: each weight is multiplied by its scale."""
     x, scales = (machine.read(value).bounded for value in (op.lhs, op.scales))
     weights, zeros = machine.read(op.weights), machine.read_optional(op.zeros)
-    numbers = weights.data.astype(np.float64)
+    numbers = weights.bounded
     repeats = x.value.shape[-1] // scales.value.shape[-1]
     if not weights.dtype.is_float:
         bits = weights.data.view(np.uint8)
-        numbers = np.stack([bits & 15, bits >> 4], -1).reshape(bits.shape[0], -1) * 1.0
+        unpacked = np.stack([bits & 15, bits >> 4], -1).reshape(bits.shape[0], -1) * 1.0
         zero = 8.0 if zeros is None else np.repeat(zeros.data.view(np.uint8), repeats, -1)
-        numbers = numbers - zero
-    widened = exact(numbers, x) * scales.view(lambda a: np.repeat(a, repeats, -1))
+        numbers = exact(unpacked - zero, x)
+    widened = numbers * scales.view(lambda a: np.repeat(a, repeats, -1))
     return x @ widened.view(_swapped)
 
 

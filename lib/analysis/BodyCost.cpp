@@ -3,6 +3,7 @@
 #include "lib/analysis/BodyCost.h"
 #include "lib/analysis/ProductTiles.h"
 #include "lib/support/BufferView.h"
+#include "lib/support/QuantizedProducts.h"
 #include "lib/support/Streaming.h"
 
 #include "dialects/ark/ArkBodyAttrs.h"
@@ -315,6 +316,9 @@ static double getShareOfAttention(TaskOp task, Operation *op) {
 static bool isStreamed(TaskOp task, Operation *op) {
   if (isAttention(op))
     return countAttentionRows(task, op) <= kStreamingRows;
+  if (matchQuantizedProduct(op))
+    return getLoopExtents(task, cast<IndexingMapOpInterface>(op)).front() <=
+           kStreamingRows;
   if (!isMatrixProduct(op))
     return false;
   SmallVector<int64_t> extents =

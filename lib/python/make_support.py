@@ -40,7 +40,7 @@ Seen = dict[str, set[DType]]
 
 FAMILIES = (
     "creation", "views", "elementwise", "conditions", "composed", "reductions", "linear",
-    "channel_norms", "prefixes", "sorting", "indexing", "scattering", "convolution",
+    "channel_norms", "prefixes", "sorting", "quantized", "indexing", "scattering", "convolution",
     "transposed_convolution", "windows", "resampling", "sampling", "losses",
 )  # fmt: skip
 # Sizes of the small models.

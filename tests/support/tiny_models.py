@@ -137,8 +137,8 @@ def _mlp(c: dict[str, Any], layer: int) -> dict[str, tuple[int, ...]]:
 def write_safetensors(path: Path, arrays: Arrays) -> None:
     """Writes a safetensors file of fp32 and other simple arrays."""
     names = {
-        "float32": "F32", "float16": "F16", "int64": "I64", "bfloat16": "BF16", "uint8": "U8",
-        "float8_e4m3fn": "F8_E4M3",
+        "float32": "F32", "float16": "F16", "int32": "I32", "int64": "I64", "bfloat16": "BF16",
+        "uint8": "U8", "float8_e4m3fn": "F8_E4M3",
     }  # fmt: skip
     header: dict[str, Any] = {}
     position = 0

@@ -7,7 +7,6 @@ cause spills in another body.
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -15,7 +14,7 @@ import pytest
 pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
 
 import ark_mlir as ark
-from ark_mlir.models.decoder import DecoderConfig, RopeScaling, build_decode, build_prefill
+from ark_mlir.models.decoder import DecoderConfig, build_decode, build_prefill
 from ark_mlir.models.encoder import EncoderConfig
 from ark_mlir.models.encoder import build as build_encoder
 
@@ -32,9 +31,9 @@ def settings(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def config_of(setting: Any) -> DecoderConfig:
-    fields = asdict(setting.sizes)
-    scaling = fields.pop("scaling")
-    return DecoderConfig(**fields, scaling=None if scaling is None else RopeScaling(*scaling))
+    from decode_programs import decoder_config
+
+    return decoder_config(setting)
 
 
 def spilled(program: ark.Program, arch: str = "sm_90a") -> int:
@@ -44,7 +43,7 @@ def spilled(program: ark.Program, arch: str = "sm_90a") -> int:
     return bytes_
 
 
-@pytest.mark.parametrize("name", ["A", "B", "A-16k"])
+@pytest.mark.parametrize("name", ["A", "B", "A-16k", "Llama-3.1-8B-fp8", "Llama-3.1-8B-int4"])
 def test_a_decode_step_spills_nothing(settings: Any, name: str) -> None:
     setting = settings[name]
     assert spilled(build_decode(config_of(setting), max_length=setting.context)) == 0
