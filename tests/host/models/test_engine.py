@@ -79,6 +79,22 @@ def test_tokens_are_those_of_generate(
     assert len({tuple(tokens) for tokens in expected}) > 1, "the answers differ"
 
 
+@pytest.mark.parametrize("name", ["gemma2", "gpt2", "gpt_oss", "deepseek_v2, lite"])
+def test_other_decoders(name: str, tmp_path: Path) -> None:
+    """Windows, soft caps, learned positions, sinks, latents and experts."""
+    pytest.importorskip("transformers", reason="transformers is not installed")
+    from model_cases import DECODERS, MIXTURES
+
+    {**DECODERS, **MIXTURES}[name].make(tmp_path)
+    model = load(tmp_path)
+    engine = Engine(model, slots=2, chunk=4).compile("cpu:2", opt_level=0)
+    expected = [
+        model.generate(prompt, count, reference=True, stop=())
+        for prompt, count in zip(PROMPTS[:3], COUNTS[:3], strict=True)
+    ]
+    assert [row.tokens for row in engine.run(requests()[:3], stop=())] == expected
+
+
 def test_the_table(engine: Engine, alone: list[list[int]]) -> None:
     first = engine.steps
     rows = engine.run(requests(), stop=())
@@ -197,7 +213,7 @@ def test_a_failed_step_is_repeated(
         def fail(*_: Any) -> Any:
             raise ark.DeviceError("the run failed")
 
-        patched.setattr(engine._programs, "executable", fail)
+        patched.setattr(ark.Executable, "run", fail)
         with pytest.raises(ark.DeviceError, match="the run failed"):
             engine.step()
     (row,) = engine.run()
