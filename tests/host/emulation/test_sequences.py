@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 from emulation import Emulation
+from small_decoders import CONFIG, LENGTH, make_arrays
 
 import ark_mlir as ark
+from ark_mlir.models.slots import SlotPrograms
 
 Check = Callable[..., Any]
 
@@ -149,3 +151,16 @@ def test_a_wrong_offset_of_all_writes_nothing(
         with pytest.raises(ark.DataRangeError, match=rf"index {wrong} is out of range \[0, 8\)"):
             emulation.run({"x": np.full((1, 64), 9, np.float32), "at": np.array(wrong, np.int32)})
         np.testing.assert_array_equal(executable.states["s"], np.ones((8, 64)))
+
+
+@pytest.mark.parametrize("arch", ["sm_90a", "gfx942"])
+@pytest.mark.parametrize("tokens", [1, 4])
+def test_slots_of_a_decoder(tokens: int, arch: str, check: Check) -> None:
+    """The programs of an engine: each slot reads tokens at its own position."""
+    programs = SlotPrograms(CONFIG, ark.fp32, LENGTH)
+    program = programs.build_read(slots=3, tokens=tokens)
+    arrays = make_arrays(program)
+    arrays["begin"] = np.array([0, 60, 17], np.int32)
+    if tokens > 1:
+        arrays["last"] = np.array([3, 0, 2], np.int32)
+    check(program, arrays, arch=arch)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ PROMPTS = [
 ]
 COUNTS = [9, 3, 12, 1, 5, 7]
 LETTERS = "0123456789abcdefghijklmnopqrstuvwxyz "
+Pick = Callable[[str], str]
 KINDS = ("llama", "qwen3", "mixtral", "qwen3_moe")
 
 
@@ -66,10 +68,11 @@ def requests() -> list[tuple[list[int], int]]:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("slots", "chunk"), [(3, 4), (2, 1)])
 def test_tokens_are_those_of_generate(
-    kind: str, slots: int, chunk: int, tiny: Any, tmp_path: Path
+    kind: str, slots: int, chunk: int, tiny: Any, tmp_path: Path, pick_target: Pick
 ) -> None:
-    model = load(tiny.write_model(tmp_path / kind, kind)).compile("cpu:2", opt_level=0)
-    engine = Engine(model, slots=slots, chunk=chunk).compile("cpu:2", opt_level=0)
+    target = pick_target("cpu:2")
+    model = load(tiny.write_model(tmp_path / kind, kind)).compile(target, opt_level=0)
+    engine = Engine(model, slots=slots, chunk=chunk).compile(target, opt_level=0)
     rows = engine.run(requests(), stop=())
     expected = [
         model.generate(prompt, count, stop=())
@@ -77,6 +80,22 @@ def test_tokens_are_those_of_generate(
     ]
     assert [row.tokens for row in rows] == expected
     assert len({tuple(tokens) for tokens in expected}) > 1, "the answers differ"
+
+
+@pytest.mark.parametrize("name", ["gemma2", "gpt2", "gpt_oss", "deepseek_v2, lite"])
+def test_other_decoders(name: str, tmp_path: Path, pick_target: Pick) -> None:
+    """Windows, soft caps, learned positions, sinks, latents and experts."""
+    pytest.importorskip("transformers", reason="transformers is not installed")
+    from model_cases import DECODERS, MIXTURES
+
+    {**DECODERS, **MIXTURES}[name].make(tmp_path)
+    model = load(tmp_path)
+    engine = Engine(model, slots=2, chunk=4).compile(pick_target("cpu:2"), opt_level=0)
+    expected = [
+        model.generate(prompt, count, reference=True, stop=())
+        for prompt, count in zip(PROMPTS[:3], COUNTS[:3], strict=True)
+    ]
+    assert [row.tokens for row in engine.run(requests()[:3], stop=())] == expected
 
 
 def test_the_table(engine: Engine, alone: list[list[int]]) -> None:
@@ -197,7 +216,7 @@ def test_a_failed_step_is_repeated(
         def fail(*_: Any) -> Any:
             raise ark.DeviceError("the run failed")
 
-        patched.setattr(engine._programs, "executable", fail)
+        patched.setattr(ark.Executable, "run", fail)
         with pytest.raises(ark.DeviceError, match="the run failed"):
             engine.step()
     (row,) = engine.run()

@@ -25,7 +25,7 @@ func.func @storeAtTheIndex(%m: memref<8xf32>, %n: memref<4xindex>, %index: index
 
 // -----
 
-// The address depends on the index through a view, arithmetic and the begin of a loop.
+// The address depends on the index through a view, arithmetic and the start of a loop.
 // CHECK-LABEL: func.func @addressesThatDependOnTheIndex(
 // CHECK: scf.for
 // CHECK: scf.if
