@@ -92,7 +92,8 @@ def test_calls_of_both_arms_alternate(
     head, _, row, _, conditions = output.read_text(encoding="utf-8").splitlines()
     cells = [cell.strip() for cell in row.split("|")[1:-1]]
     assert cells[0] == "LSTM"
-    assert all(float(cell) > 0 for cell in cells[6:])
+    assert all(float(cell) > 0 for cell in cells[6:8])
+    assert float(cells[8]) >= 0  # 0.00 if another process takes the core of PyTorch's threads
     assert head.endswith("| ratio |")
     assert "ark's target cpu:1" in conditions
     assert "3 rounds; load " in conditions
