@@ -75,7 +75,7 @@ def test_a_llama(tiny: Any, tmp_path: Path, name: str, pick_target: Callable[[st
 
 
 def test_layers_in_the_order_of_activations_are_dequantized(tiny: Any, tmp_path: Path) -> None:
-    """Such a layer has no consecutive groups; all other layers stay quantized."""
+    """Groups of a layer with ``g_idx`` in another order have no consecutive inputs."""
     folder, _ = write(tiny, tmp_path, GPTQ)
     path = folder / "model.safetensors"
     from ark_mlir.runtime.arrays.safetensors import read_safetensors
