@@ -93,4 +93,5 @@ def test_bytes_that_a_training_step_spills(
     import training
 
     step = training.build(replace(training.MODELS[row], layers=1))
-    assert spilled(step) <= most
+    executable = ark.compile(step, target="cuda:sm_90a", cache=False, line_info=False)
+    assert executable.bundle.manifest.statistics["spill_bytes"] <= most
