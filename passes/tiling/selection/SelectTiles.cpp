@@ -68,6 +68,8 @@ struct SelectTilesPass : ark::impl::SelectTilesPassBase<SelectTilesPass> {
     }
     for (auto group : getOperation().getBody().getOps<GroupOp>())
       alignTiles(group, movable, target);
+    if (target.isGpu())
+      alignRows(getOperation(), movable);
     // Runs when the tiles of all producers are final.
     for (auto group : getOperation().getBody().getOps<GroupOp>())
       alignPut(group, movable);

@@ -87,6 +87,11 @@ void alignTiles(GroupOp group,
                 const llvm::SmallPtrSetImpl<Operation *> &movable,
                 TargetAttr target);
 
+/// Gives chains of `movable` elementwise groups and sums over rows tiles of the
+/// same rows, so that their tasks can be fused.
+void alignRows(ProgramOp program,
+               const llvm::SmallPtrSetImpl<Operation *> &movable);
+
 /// Aligns the tiles of a `movable` group that copies a tensor to another rank
 /// with the tiles of the group that computes the tensor. The vCTAs that compute
 /// can then store to the other rank as well.

@@ -7,6 +7,7 @@ cause spills in another body.
 
 from __future__ import annotations
 
+from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
@@ -79,3 +80,18 @@ def test_bytes_that_an_encoder_spills(arch: str, most: int) -> None:
     mma.sync spills on sm_100a; `most` is what it spills at present."""
     minilm = EncoderConfig(30522, 384, 6, 12, 1536, 512, 2, 1e-12, "gelu")
     assert spilled(build_encoder(minilm, 32, 128, "fp16"), arch) <= most
+
+
+@pytest.mark.parametrize(("row", "most"), [("char-128", 2200), ("char-384", 2000)])
+def test_bytes_that_a_training_step_spills(
+    monkeypatch: pytest.MonkeyPatch, row: str, most: int
+) -> None:
+    """The warpgroup products of both passes are parts of the kernel's function, and ptxas computes
+    addresses of their threads before the dispatch loop; `most` is about what it spills at present.
+    One layer has the kinds of products of all layers."""
+    monkeypatch.syspath_prepend(str(FOLDER))
+    import training
+
+    step = training.build(replace(training.MODELS[row], layers=1))
+    executable = ark.compile(step, target="cuda:sm_90a", cache=False, line_info=False)
+    assert executable.bundle.manifest.statistics["spill_bytes"] <= most
