@@ -232,8 +232,9 @@ def Ark_AttentionOp : Ark_AnchorOp<"attention", [AttrSizedOperandSegments, Atten
   let description = [{
     q is `[..., Hq, Tq, D]`, k and v are `[..., Hkv, Tk, D]`; query head `h` reads key head
     `h / (Hq / Hkv)`. `kv_length` bounds `Tk` at run time: one length for all sequences, or one for
-    each, which are the leading extents of q. `causal` aligns the last query with the last valid key. The mask broadcasts to `[..., Hq, Tq, Tk]` and is added to the scores; a bool
-    mask keeps the scores where it is true. A row with no valid key gives zeros.
+    each sequence, which the dimensions of q before the heads count. `causal` aligns the last query
+    with the last valid key. The mask broadcasts to `[..., Hq, Tq, Tk]` and is added to the scores; a
+    bool mask keeps the scores where it is true. A row with no valid key gives zeros.
 
     - (attention_c1) ranks agree and are three or more; q, k and v have one element type.
     - (attention_c2) leading extents agree, Hq is a multiple of Hkv, D and Tk agree.
