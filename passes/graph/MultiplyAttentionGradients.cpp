@@ -2,6 +2,7 @@
 
 #include "lib/analysis/CostModel.h"
 #include "lib/support/GraphUtils.h"
+#include "lib/support/OnePassAttention.h"
 #include "passes/graph/Passes.h"
 
 #include "mlir/IR/PatternMatch.h"
@@ -272,6 +273,18 @@ struct MultiplyAttentionGradientsPass
           MultiplyAttentionGradientsPass> {
   using MultiplyAttentionGradientsPassBase::MultiplyAttentionGradientsPassBase;
 
+  /// Returns true if warps of the target compute gradients of these operands in
+  /// blocks on matrix units: the accumulators of a product are an operand of
+  /// the next one in the same threads.
+  static bool hasBlocksOnMatrixUnits(GpuAttr gpu, const Operands &operands) {
+    MmaAttr mma = gpu.findRegisterMma();
+    int64_t depth = getShape(operands.query).back();
+    return mma && mma.hasOperandsOfSameThreads() &&
+           mma.hasAccumulatorsInThreadsOfLhs() &&
+           depth == getShape(operands.value).back() &&
+           depth % kOnePassDepthUnit == 0 && depth <= kMaxOnePassDepth;
+  }
+
   /// Returns true if matrix units compute the products of a gradient, and two
   /// tensors of the shape of the scores may pass through memory.
   bool shouldMultiply(Operation *op, const Operands &operands) {
@@ -282,9 +295,9 @@ struct MultiplyAttentionGradientsPass
       return false;
     // Units of warpgroups multiply f32 as sums of narrower numbers.
     GpuAttr gpu = target.getGpu();
-    return operands.getElement().isF32()
-               ? static_cast<bool>(gpu.findSharedMemoryMma())
-               : !gpu.getMma().empty();
+    if (operands.getElement().isF32())
+      return static_cast<bool>(gpu.findSharedMemoryMma());
+    return !gpu.getMma().empty() && !hasBlocksOnMatrixUnits(gpu, operands);
   }
 
   /// Returns the builder for operands. Gradients with equal operands share

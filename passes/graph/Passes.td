@@ -206,7 +206,10 @@ def MultiplyAttentionGradientsPass
     matrices, where the matrix units of a GPU compute them. Two tensors of the shape of the scores,
     `[..., H, R, Tq, Tk]`, then pass through memory: the weights, and their shares of the sums. Both
     gradients of an attention share them. The pass skips gradients with more scores than `most-scores`,
-    and those whose tile is in the user's plan: blocks of them are computed one after the other.
+    and those whose tile is in the user's plan: blocks of them are computed one after the other. It also
+    skips gradients of 16-bit floats that `ark-flash-attention-gradients` computes in blocks on matrix
+    units: the accumulators of an instruction lie in the threads of its operands, keys and values have
+    one size, which is a multiple of 16 and at most 128.
 
     ```mlir
     %0 = ark.attention_query_gradient %q, %k, %v, %g, %lse, %mean scale = 0.5

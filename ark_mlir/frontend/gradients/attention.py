@@ -1,11 +1,11 @@
 """The rules of attention and of its gradients, which compute the weights again.
 
-For long rows of fp32, ``ark.attention_query_gradient`` and ``ark.attention_key_value_gradient``
-compute the weights block by block: memory grows with the number of queries plus keys. Otherwise,
-two tensors of the shape of the scores, ``[..., Hq, Tq, Tk]``, pass through memory: the weights and
-the derivatives of the scores, in the dtype of the queries. For queries of 16 bits, the epilogues of
-two products compute them. `ark.partial_attention` computes the softmax's statistics of a row
-beforehand, except for short rows of fp32, whose weights are a softmax of the scores.
+For long rows, ``ark.attention_query_gradient`` and ``ark.attention_key_value_gradient`` compute the
+weights block by block: memory grows with the number of queries plus keys. Otherwise, two tensors of
+the shape of the scores, ``[..., Hq, Tq, Tk]``, pass through memory: the weights and the derivatives
+of the scores, in the dtype of the queries. For queries of 16 bits, the epilogues of two products
+compute them. `ark.partial_attention` computes the softmax's statistics of a row beforehand, except
+for short rows of fp32, whose weights are a softmax of the scores.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def attention(op: Any, step: Step) -> None:
     dtype of the queries before they are factors, as in PyTorch.
     """
     scores = _Scores.of_attention(op, step)
-    if scores.are_many() and scores.q.dtype.itemsize >= 4 and not step.needs(op.mask):
+    if scores.are_many() and not step.needs(op.mask):
         _give_by_blocks(op, step, scores)
     else:
         _give_by_products(op, step, scores)

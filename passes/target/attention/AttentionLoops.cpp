@@ -36,11 +36,7 @@ static constexpr int64_t kMaxWarpQueries = 64;
 // Division of the work
 //===----------------------------------------------------------------------===//
 
-/// Returns true if the threads that hold accumulators of the product of queries
-/// and keys can use these accumulators as an operand of the next product, and
-/// if a thread holds two rows of an operand, which correspond to the two
-/// columns in a word of values.
-static bool areSupported(MmaAttr mma) {
+bool ark::canReuseRowAccumulators(MmaAttr mma) {
   return mma.hasOperandsOfSameThreads() &&
          mma.hasAccumulatorsInThreadsOfLhs() &&
          MatrixFragment(mma.getLhs()).getExtentPerThread(0) == 2 &&
@@ -184,7 +180,7 @@ AttentionShape::choose(const AttentionOps &attention,
                        int64_t longestWorkItem) {
   if (instructions.empty())
     return std::nullopt;
-  if (areSupported(instructions.front()))
+  if (canReuseRowAccumulators(instructions.front()))
     return chooseRows(attention, instructions.front(), threads,
                       longestWorkItem);
   std::optional<AttentionShape> best;

@@ -128,6 +128,12 @@ private:
   void divideBlocks(const AttentionOps &attention, int64_t longestWorkItem);
 };
 
+/// Returns true if the threads that hold accumulators of the product of queries
+/// and keys can use these accumulators as an operand of the next product, and
+/// if a thread holds two rows of an operand, which correspond to the two
+/// columns in a word of values.
+bool canReuseRowAccumulators(MmaAttr mma);
+
 /// Builds the loops that replace an attention at the insertion point, for all
 /// threads: a loop over the keys and, if there are partial results, a loop that
 /// combines them.

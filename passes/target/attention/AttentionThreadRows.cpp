@@ -19,14 +19,15 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Returns true if a number is known to be a multiple of `unit`.
-static bool isMultiple(OpFoldResult number, int64_t unit) {
+bool ark::isKnownMultiple(OpFoldResult number, int64_t unit) {
   if (std::optional<int64_t> constant = getConstantIntValue(number))
     return *constant % unit == 0;
   Operation *op = cast<Value>(number).getDefiningOp();
   if (auto apply = dyn_cast_if_present<affine::AffineApplyOp>(op))
     return apply.getAffineMap().getResult(0).isMultipleOf(unit);
-  auto isOperand = [&](Value operand) { return isMultiple(operand, unit); };
+  auto isOperand = [&](Value operand) {
+    return isKnownMultiple(operand, unit);
+  };
   if (isa_and_present<arith::MulIOp>(op))
     return llvm::any_of(op->getOperands(), isOperand);
   return isa_and_present<arith::AddIOp, arith::SubIOp, arith::MinSIOp>(op) &&
@@ -34,7 +35,7 @@ static bool isMultiple(OpFoldResult number, int64_t unit) {
 }
 
 bool AttentionThreadRows::isWholeStep() const {
-  return isMultiple(length, shape.getStepKeys());
+  return isKnownMultiple(length, shape.getStepKeys());
 }
 
 void AttentionThreadRows::assignRows(Value first) {

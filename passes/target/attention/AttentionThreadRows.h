@@ -7,6 +7,9 @@
 
 namespace mlir::ark {
 
+/// Returns true if a number is known to be a multiple of `unit`.
+bool isKnownMultiple(OpFoldResult number, int64_t unit);
+
 /// Base class of the loops in which a thread keeps the accumulators of several
 /// rows: builds the online softmax of these rows, and the ops on their results.
 class AttentionThreadRows : public AttentionTiles {

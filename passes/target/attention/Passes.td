@@ -176,4 +176,62 @@ def FlashAttentionPass : Pass<"ark-flash-attention", "::mlir::ModuleOp"> {
   ];
 }
 
+def FlashAttentionGradientsPass
+    : Pass<"ark-flash-attention-gradients", "::mlir::ModuleOp"> {
+  let summary = "Compute gradients of attention on matrix units, in a loop over blocks";
+  let description = [{
+    Rewrites `ark.blocked_attention_gradient` of bf16 or f16 as a loop over the others on the matrix
+    units of warps. No weights pass through memory. The rows are divided into blocks with the rows
+    of an instruction, and the warps of a block divide the others among themselves, in steps with
+    the depth of an instruction. In a step, a warp multiplies rows by others, computes the weights
+    and their shares in registers, rounds them to the operands' type, and multiplies them by the
+    others. A loop computes one result, so that the accumulators of one result fit into registers:
+    for rows of keys, a first loop computes the gradients of the values, and a second loop those of
+    the keys, with the weights once more. A causal mask divides a loop into one for the others that
+    all rows of the tile see, without code for the mask, and one for the rest. The warps of a block
+    add their sums to the result one after the other, always in the same order, with a barrier
+    between them.
+
+    The pass skips gradients whose rows or operands do not fit: head sizes above 128 or that are not
+    a multiple of 16, keys and values of different sizes, rows that are not aligned to 16 bytes,
+    tiles with several extents of rows, and more rows than an instruction has for each warp. It also
+    skips instructions whose accumulators lie in other threads than the operands of the next
+    product. `ark-expand-attention-gradients` expands the gradients that this pass skips.
+
+    ```mlir
+    ark.blocked_attention_gradient ins(%q, %k, %g, %v, %lse, %mean : memref<64x64xbf16, ...>, ...)
+        outs(%dq : memref<64x64xf32>) memory(%weights, %slopes : ...) maps [...] { ... }
+    // =>
+    scf.forall (%thread) in (512) {
+      %sums:32 = scf.for %key = ... iter_args(...) {
+        ... nvvm.mma.sync ... // scores
+        ... llvm.intr.exp2 ... // weights
+        ... nvvm.mma.sync ... // slopes
+        ... nvvm.mma.sync ... // shares times keys
+      }
+      scf.if %isFirst { vector.store ..., %dq[...] }
+      gpu.barrier
+      scf.if %isSecond { ... arith.addf ... vector.store ..., %dq[...] }
+    } {mapping = [#gpu.thread<linear_dim_0>]}
+    ```
+  }];
+  let options = [
+    Option<"threads", "threads", "int64_t", /*default=*/"512",
+           "Threads of a CTA">,
+  ];
+  let statistics = [
+    Statistic<"numGradients", "gradients", "Gradients computed on matrix units">,
+  ];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect",
+    "::mlir::arith::ArithDialect",
+    "::mlir::gpu::GPUDialect",
+    "::mlir::LLVM::LLVMDialect",
+    "::mlir::NVVM::NVVMDialect",
+    "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect",
+  ];
+}
+
 #endif // ARK_PASSES_TARGET_ATTENTION_PASSES_TD

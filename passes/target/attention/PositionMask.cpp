@@ -8,32 +8,33 @@ using namespace mlir;
 using namespace mlir::ark;
 
 /// Splits a sum into its terms.
-static void addTerms(Value sum, SmallVectorImpl<Value> &terms) {
-  auto add = sum.getDefiningOp<arith::AddIOp>();
-  if (!add) {
-    terms.push_back(sum);
+static void addTerms(Value sum, bool isNegative,
+                     SmallVectorImpl<PositionMask::Term> &terms) {
+  Operation *op = sum.getDefiningOp();
+  if (!isa_and_present<arith::AddIOp, arith::SubIOp>(op)) {
+    terms.push_back({sum, isNegative});
     return;
   }
-  addTerms(add.getLhs(), terms);
-  addTerms(add.getRhs(), terms);
+  addTerms(op->getOperand(0), isNegative, terms);
+  addTerms(op->getOperand(1), isNegative != isa<arith::SubIOp>(op), terms);
 }
 
 /// Returns the terms of a sum other than one index of a region, or nothing if
 /// the sum does not consist of one such index and values from outside.
-static std::optional<SmallVector<Value>>
+static std::optional<SmallVector<PositionMask::Term>>
 getOtherTerms(Value sum, function_ref<bool(BlockArgument)> isIndex,
               Region &region) {
-  SmallVector<Value> terms, others;
-  addTerms(sum, terms);
-  for (Value term : terms) {
-    auto argument = dyn_cast<BlockArgument>(term);
+  SmallVector<PositionMask::Term> terms, others;
+  addTerms(sum, /*isNegative=*/false, terms);
+  for (PositionMask::Term term : terms) {
+    auto argument = dyn_cast<BlockArgument>(term.value);
     if (argument && argument.getOwner() == &region.front()) {
-      if (!isIndex(argument))
+      if (!isIndex(argument) || term.isNegative)
         return std::nullopt;
       continue;
     }
-    if (region.isAncestor(term.getParentRegion()) &&
-        !matchPattern(term, m_Constant()))
+    if (region.isAncestor(term.value.getParentRegion()) &&
+        !matchPattern(term.value, m_Constant()))
       return std::nullopt;
     others.push_back(term);
   }
@@ -48,21 +49,22 @@ static bool isMinusInfinity(Value number) {
          constant.getValue().isInfinity() && constant.getValue().isNegative();
 }
 
-std::optional<PositionMask> PositionMask::find(OnlineAttentionOp op) {
+std::optional<PositionMask> PositionMask::find(Value score, Value key,
+                                               ValueRange rows) {
   PositionMask mask;
-  mask.select = op.getScore().getDefiningOp<arith::SelectOp>();
+  mask.select = score.getDefiningOp<arith::SelectOp>();
   if (!mask.select || !isMinusInfinity(mask.select.getFalseValue()))
     return std::nullopt;
   auto admits = mask.select.getCondition().getDefiningOp<arith::CmpIOp>();
   if (!admits || admits.getPredicate() != arith::CmpIPredicate::sle)
     return std::nullopt;
-  Value key = op.getIndices().back();
   auto isKey = [&](BlockArgument index) { return index == key; };
   auto isRow = [&](BlockArgument index) {
-    return index != key && llvm::is_contained(op.getIndices(), index);
+    return llvm::is_contained(rows, index);
   };
-  auto besideKey = getOtherTerms(admits.getLhs(), isKey, op.getRegion());
-  auto besideRow = getOtherTerms(admits.getRhs(), isRow, op.getRegion());
+  Region &region = *cast<BlockArgument>(key).getOwner()->getParent();
+  auto besideKey = getOtherTerms(admits.getLhs(), isKey, region);
+  auto besideRow = getOtherTerms(admits.getRhs(), isRow, region);
   if (!besideKey || !besideRow)
     return std::nullopt;
   mask.besideKey = *besideKey;
@@ -70,19 +72,37 @@ std::optional<PositionMask> PositionMask::find(OnlineAttentionOp op) {
   return mask;
 }
 
+std::optional<PositionMask> PositionMask::find(OnlineAttentionOp op) {
+  return find(op.getScore(), op.getIndices().back(),
+              op.getIndices().drop_back());
+}
+
+/// Adds terms to a number.
+static Value addAll(OpBuilder &builder, Location loc, Value number,
+                    ArrayRef<PositionMask::Term> terms, bool isNegative) {
+  for (auto [value, isOwnNegative] : terms) {
+    IntegerAttr constant;
+    Value term = value;
+    if (matchPattern(value, m_Constant(&constant)))
+      term = arith::ConstantIndexOp::create(builder, loc, constant.getInt());
+    if (isNegative != isOwnNegative)
+      number = arith::SubIOp::create(builder, loc, number, term);
+    else
+      number = arith::AddIOp::create(builder, loc, number, term);
+  }
+  return number;
+}
+
 Value PositionMask::createCommonKeys(OpBuilder &builder, Location loc) const {
   // Row 0 has the smallest limit, which is itself a key that is admitted.
   Value keys = arith::ConstantIndexOp::create(builder, loc, 1);
-  auto outside = [&](Value term) {
-    IntegerAttr constant;
-    return matchPattern(term, m_Constant(&constant))
-               ? arith::ConstantIndexOp::create(builder, loc, constant.getInt())
-                     .getResult()
-               : term;
-  };
-  for (Value term : besideRow)
-    keys = arith::AddIOp::create(builder, loc, keys, outside(term));
-  for (Value term : besideKey)
-    keys = arith::SubIOp::create(builder, loc, keys, outside(term));
-  return keys;
+  keys = addAll(builder, loc, keys, besideRow, /*isNegative=*/false);
+  return addAll(builder, loc, keys, besideKey, /*isNegative=*/true);
+}
+
+Value PositionMask::createFirstCommonRow(OpBuilder &builder, Location loc,
+                                         int64_t lastKey) const {
+  Value row = arith::ConstantIndexOp::create(builder, loc, lastKey);
+  row = addAll(builder, loc, row, besideKey, /*isNegative=*/false);
+  return addAll(builder, loc, row, besideRow, /*isNegative=*/true);
 }

@@ -42,6 +42,7 @@ static void addLoops(OpPassManager &pm,
   int64_t threads = options.threads, warpSize = options.warpSize;
   pm.addPass(ark::createExpandNormsPass());
   pm.addPass(ark::createExpandAttentionPass({threads}));
+  pm.addPass(ark::createFlashAttentionGradientsPass({threads}));
   pm.addPass(ark::createExpandAttentionGradientsPass());
   // Contractions become generics first, because RelaxReductions sets flags only
   // on the sums of generics.

@@ -19,7 +19,7 @@ from ark_mlir.compiler.stages import run_stage
 from ark_mlir.frontend.gradients import attention as rules
 
 DEPTH = 16
-TYPE = re.compile(r"(?:tensor|memref)<((?:\d+x)+)(?:f32|i1|i32)")
+TYPE = re.compile(r"(?:tensor|memref)<((?:\d+x)+)(?:f32|bf16|i1|i32)")
 
 
 def slopes(length: int, dtype: ark.DType = ark.fp32, **options: Any) -> ark.Program:
@@ -67,6 +67,21 @@ def largest_extents(module: ir.Operation) -> int:
     """Returns the elements of the largest buffer of floats, integers or booleans."""
     shapes = (found[1].split("x")[:-1] for found in TYPE.finditer(text_of(module)))
     return max(math.prod(map(int, shape)) for shape in shapes)
+
+
+@pytest.mark.parametrize("target", ["cuda:sm_80", "cuda:sm_90a"])
+def test_gradients_of_16_bits_have_no_buffer_of_the_shape_of_the_scores(target: str) -> None:
+    """Matrix units of NVIDIA GPUs compute these gradients in blocks."""
+    length = 2048
+    module = compiled_to_memory(slopes(length, ark.bf16), target)
+    assert largest_extents(module) < length * length / 16
+
+
+def test_amd_gpus_multiply_16_bits_through_tensors_of_the_shape_of_the_scores() -> None:
+    """Accumulators of their instructions lie in other threads than operands."""
+    length = 2048
+    module = compiled_to_memory(slopes(length, ark.bf16), "hip:gfx942")
+    assert largest_extents(module) >= length * length
 
 
 @pytest.mark.parametrize("target", ["cpu:2", "cuda:sm_90a"])

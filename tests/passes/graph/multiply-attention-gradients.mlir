@@ -1,5 +1,6 @@
 // RUN: ark-opt %s --ark-assign-target=target=cuda:sm_90a --ark-multiply-attention-gradients | FileCheck %s --check-prefixes=CHECK,UNITS
 // RUN: ark-opt %s --ark-assign-target=target=cuda:sm_80 --ark-multiply-attention-gradients | FileCheck %s --check-prefixes=CHECK,NARROW
+// RUN: ark-opt %s --ark-assign-target=target=hip:gfx942 --ark-multiply-attention-gradients | FileCheck %s --check-prefix=AMD
 // RUN: ark-opt %s --ark-assign-target=target=cpu:2 --ark-multiply-attention-gradients | FileCheck %s --check-prefixes=CHECK,BLOCKS
 // RUN: ark-opt %s --ark-assign-target=target=cuda:sm_90a --ark-multiply-attention-gradients=most-scores=100 | FileCheck %s --check-prefixes=CHECK,BLOCKS
 
@@ -84,4 +85,33 @@ ark.program @planned(
     %s: tensor<2x3x4xf32> {ark.kind = #input, ark.name = "s"}) -> (tensor<2x3x4x8xf32> {ark.name = "x"}) {
   %0 = ark.attention_query_gradient %q, %k, %k, %q, %s, %s scale = 0.5 {ark.plan = {tile = array<i64: 2, 8>}} : (tensor<2x3x4x8xf32>, tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<2x3x4x8xf32>, tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> tensor<2x3x4x8xf32>
   ark.return %0 : tensor<2x3x4x8xf32>
+}
+
+// Warps of NVIDIA GPUs multiply 16-bit types in blocks. On AMD GPUs, accumulators lie in other threads than operands.
+// CHECK-LABEL: ark.program @blocksOnMatrixUnits
+// CHECK: ark.attention_query_gradient
+// AMD-LABEL: ark.program @blocksOnMatrixUnits
+// AMD-NOT: ark.attention_query_gradient
+// AMD: ark.matmul
+ark.program @blocksOnMatrixUnits(
+    %q: tensor<2x3x4x32xbf16> {ark.kind = #input, ark.name = "q"}, %k: tensor<2x5x32xbf16> {ark.kind = #input, ark.name = "k"},
+    %s: tensor<2x3x4xf32> {ark.kind = #input, ark.name = "s"}) -> (tensor<2x3x4x32xbf16> {ark.name = "x"}) {
+  %0 = ark.attention_query_gradient %q, %k, %k, %q, %s, %s scale = 0.5 : (tensor<2x3x4x32xbf16>, tensor<2x5x32xbf16>, tensor<2x5x32xbf16>, tensor<2x3x4x32xbf16>, tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> tensor<2x3x4x32xbf16>
+  ark.return %0 : tensor<2x3x4x32xbf16>
+}
+
+// A thread does not hold the sums of heads of more than 128 elements, or of a number that is not a multiple of 16.
+// CHECK-LABEL: ark.program @otherHeads
+// NARROW-NOT: ark.attention_query_gradient
+// UNITS-NOT: ark.attention_query_gradient
+// BLOCKS-COUNT-2: ark.attention_query_gradient
+// CHECK: ark.return
+ark.program @otherHeads(
+    %q: tensor<2x3x4x144xbf16> {ark.kind = #input, ark.name = "q"}, %k: tensor<2x5x144xbf16> {ark.kind = #input, ark.name = "k"},
+    %r: tensor<2x3x4x24xbf16> {ark.kind = #input, ark.name = "r"}, %l: tensor<2x5x24xbf16> {ark.kind = #input, ark.name = "l"},
+    %s: tensor<2x3x4xf32> {ark.kind = #input, ark.name = "s"})
+    -> (tensor<2x3x4x144xbf16> {ark.name = "x"}, tensor<2x3x4x24xbf16> {ark.name = "y"}) {
+  %0 = ark.attention_query_gradient %q, %k, %k, %q, %s, %s scale = 0.5 : (tensor<2x3x4x144xbf16>, tensor<2x5x144xbf16>, tensor<2x5x144xbf16>, tensor<2x3x4x144xbf16>, tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> tensor<2x3x4x144xbf16>
+  %1 = ark.attention_query_gradient %r, %l, %l, %r, %s, %s scale = 0.5 : (tensor<2x3x4x24xbf16>, tensor<2x5x24xbf16>, tensor<2x5x24xbf16>, tensor<2x3x4x24xbf16>, tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> tensor<2x3x4x24xbf16>
+  ark.return %0, %1 : tensor<2x3x4x144xbf16>, tensor<2x3x4x24xbf16>
 }
