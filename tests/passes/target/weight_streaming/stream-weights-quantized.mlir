@@ -27,6 +27,7 @@ ark.program @eightBits(%x: tensor<1x512xbf16> {ark.kind = #ark.kind<input>, ark.
 // bits of a zero count.
 // CHECK-LABEL: func.func private @body_quantized_matmul_stream(
 // CHECK-SAME: memref<1x1024xbf16>, %{{[^ ]+}}: memref<64x8xf16>, %[[ZEROS:[^ ]+]]: memref<64x8xi8>
+// CHECK: vector.shuffle %[[ROW:.+]], %[[ROW]] [0, 4, 1, 5, 2, 6, 3, 7, 8, 12, 9, 13, 10, 14, 11, 15, 16, 20, 17, 21, 18, 22, 19, 23, 24, 28, 25, 29, 26, 30, 27, 31] : vector<32xbf16>
 // CHECK: %[[ZERO:.+]] = arith.andi %{{.+}}, %{{.+}} : i32
 // CHECK: arith.muli %[[ZERO]], %{{.+}} : i32
 // CHECK: %[[MASK:.+]] = arith.constant 983055 : i32
