@@ -1,8 +1,8 @@
 """The compiled programs of a graph.
 
-The first program of a graph is compiled at once, unless PyTorch traced the function before, for
-other sizes. The program of further sizes is compiled by a background thread, and the caller uses
-another program or PyTorch until then.
+The first program of a graph is compiled at once, unless TorchDynamo compiled the same code before:
+for other sizes, another dtype or mode, or another module of the same class. The program of further
+sizes is compiled by a background thread, and the caller uses another program or PyTorch until then.
 """
 
 # pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false

@@ -44,9 +44,9 @@ def test_a_short_program_of_one_lane_starts_no_thread() -> None:
     assert not uses_workers(executable)
 
 
-@pytest.mark.parametrize(("target", "rows"), [("cpu:2", 1 << 10), ("cpu:1", 1 << 15)])
+@pytest.mark.parametrize(("target", "rows"), [("cpu:2", 1 << 10), ("cpu:1", 1 << 9)])
 def test_workers_run_other_programs(target: str, rows: int) -> None:
-    """A program of two lanes, and one whose buffers are large."""
+    """A program of two lanes, and one whose buffers have more than 64 KiB."""
     executable = compiled(target, rows)
     assert (executable.run(x=ones(rows))["y"] == 1).all()
     assert uses_workers(executable)
