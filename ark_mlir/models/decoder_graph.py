@@ -81,7 +81,9 @@ class DecoderGraph:
     def positions(self) -> Tensor:
         """Returns the positions of this run's tokens, ``[tokens]``, or ``[batch, tokens]`` if each
         sequence has its own position."""
-        first = ark.reshape(self.position, (self.batch, 1)) if self.has_own_positions else self.position
+        first = self.position
+        if self.has_own_positions:
+            first = ark.reshape(first, (self.batch, 1))
         return ark.add(ark.arange(self.tokens), first, name="positions")
 
     @cached_property
