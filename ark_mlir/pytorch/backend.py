@@ -67,7 +67,7 @@ def backend(
             size; calls run in PyTorch, or in the program of a larger size, until it is ready. With
             ``"wait"``, the first call of a new size waits for its program. With
             dynamic sizes, only the first compilation of a function or ``forward`` waits, whichever
-            module, dtype and mode it is for.
+            dtype, mode and module it is for.
         mode: ``"reduce-overhead"`` records the graph in a CUDA graph if its tensors are on a GPU.
             Other modes of PyTorch have no effect, and the logger warns about them.
 
@@ -122,7 +122,7 @@ def backend(
 
 def _is_traced_again() -> bool:
     """Returns True if TorchDynamo compiled the same code before, for whatever reason: for another
-    length, another dtype or mode, or another module of the same class."""
+    length, another dtype or mode, or a module of the same class with other layers."""
     identity = CompileContext.current_compile_id()
     return identity is not None and bool(identity.frame_compile_id)
 
