@@ -141,8 +141,8 @@ def first_weights(sizes: Sizes) -> dict[str, np.ndarray[Any, Any]]:
 
 
 def torch_logits(sizes: Sizes, weights: Mapping[str, Any], ids: Any) -> Any:
-    """Returns the logits of the models of ``training_modules.py``, from weights by the same
-    names."""
+    """Returns the logits of the models of ``training_gpt.py`` and ``training_llama.py``, from
+    weights by the same names."""
     import torch.nn.functional as F
 
     x = F.embedding(ids, weights["tokens"])

@@ -58,18 +58,25 @@ class Slot:
 
 
 def find_slot(
-    module: ir.Operation, machine: Target, backend: Backend, options: CompileOptions
+    module: ir.Operation,
+    machine: Target,
+    backend: Backend,
+    options: CompileOptions,
+    *,
+    schedule: bool = False,
 ) -> Slot | None:
     """Returns the file of the bundle of `module` in the cache; None if the cache is not used.
 
-    A compilation that dumps its stages does not use the cache.
+    A compilation that dumps its stages does not use the cache. `schedule` is True for the bundle
+    without machine code, which has a file of its own.
     """
     dumps = options.dump_dir is not None or knobs.DUMP_DIR.get() is not None
     store = None if dumps else _chosen_store(options)
     if store is None:
         return None
     try:
-        return Slot(store, program_key(module, machine, backend, options))
+        key = program_key(module, machine, backend, options)
+        return Slot(store, f"{key}-schedule" if schedule else key)
     except OSError as error:
         _LOG.warning("compiling without the cache: the compiler's files: %s", error)
         return None

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 from .. import ir
 from ..bundle import Bundle
 from ..errors import CompileError, VerificationError
+from ..interruption import in_background
 from ..progress import Progress
 from ..targets import Code, Target, backend_of
+from .cache import find_slot
 from .lowering import choose_target, lower, set_domains, shares_device
 from .options import CompileKeywords, CompileOptions
 from .packaging import take_kernel
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
     from ..typing import Source
 
-__all__ = ["compile_schedule"]
+__all__ = ["cached_schedule", "compile_schedule"]
 
 # The section `kernel` of a bundle must not be empty; no driver accepts these bytes.
 _NO_CODE = b"no machine code"
@@ -75,6 +77,32 @@ def compile_schedule(
         except NotSymmetricError as reason:
             bundle = _compile(module, machine, chosen, progress)
             return _with_option(bundle, "separate_ranks", str(reason))
+
+
+def cached_schedule(
+    source: Source, target: str | Target | None = None, **overrides: Unpack[CompileKeywords]
+) -> Bundle:
+    """Returns the schedule of the program of one rank, from the cache or compiled.
+
+    The bundle is that of :func:`compile_schedule`, whose time users may want to measure. Raises the
+    errors of :func:`ark_mlir.compile`.
+
+    Example:
+        >>> cached_schedule(program, "cpu:1").manifest.target.sms
+        1
+    """
+    options = replace(CompileOptions.make(None, overrides), line_info=False)
+    module = load_module(source)
+    machine = choose_target(module, target, options.devices)
+    set_domains(module, options)
+    slot = find_slot(module, machine, backend_of(machine.backend), options, schedule=True)
+    bundle = None if slot is None else slot.load()
+    if bundle is None:
+        with Progress("compiling the schedule", shown=not in_background()) as progress:
+            bundle = _compile(module, machine, options, progress)
+        if slot is not None:
+            slot.save(bundle)
+    return bundle
 
 
 def _compile(

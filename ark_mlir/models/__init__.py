@@ -138,9 +138,8 @@ def load(
     narrow the result with ``isinstance``. Weights are mapped from their files, which must not
     change while the model exists; the weights of experts, quantized weights and the matrices of
     GPT-2, which are transposed, are copied to memory. Raises InvalidUsageError if the folder, its
-    configuration, its tensors or an option is
-    invalid, and UnsupportedError if the model type is unknown. Warns if the weights have more
-    layers than the configuration.
+    configuration, its tensors or an option is invalid, and UnsupportedError if the model type is
+    unknown. Warns if the weights have more layers than the configuration.
 
     Example:
         >>> list(ark.models.load(folder, length=12).programs)

@@ -67,7 +67,7 @@ class DecoderGraph:
         return self.parameter(f"{config.names.embedding}.weight", rows, config.hidden)
 
     @property
-    def ragged(self) -> bool:
+    def has_own_positions(self) -> bool:
         """Returns True if each sequence has its own position."""
         return self.position.ndim == 1
 
@@ -81,14 +81,16 @@ class DecoderGraph:
     def positions(self) -> Tensor:
         """Returns the positions of this run's tokens, ``[tokens]``, or ``[batch, tokens]`` if each
         sequence has its own position."""
-        first = ark.reshape(self.position, (self.batch, 1)) if self.ragged else self.position
+        first = self.position
+        if self.has_own_positions:
+            first = ark.reshape(first, (self.batch, 1))
         return ark.add(ark.arange(self.tokens), first, name="positions")
 
     @cached_property
     def own_positions(self) -> Tensor:
         """Returns the positions of this run's tokens in their sequences: ``[tokens]``, or
         ``[batch, tokens]`` with padding, which has position 0, or with own positions."""
-        if self.ragged:
+        if self.has_own_positions:
             # Updates of the caches report a position out of range, and name the sequence.
             last = self.max_length - 1
             return ark.minimum(ark.maximum(self.positions, 0), last, name="own_positions")
@@ -111,7 +113,7 @@ class DecoderGraph:
     def distances(self) -> Tensor:
         """Returns the distances of keys before queries, ``[tokens, max_length]``, or
         ``[batch, 1, tokens, max_length]`` if each sequence has its own position."""
-        batch = (self.batch, 1) if self.ragged else ()
+        batch = (self.batch, 1) if self.has_own_positions else ()
         queries = ark.reshape(self.positions, (*batch, self.tokens, 1))
         return ark.sub(queries, ark.arange(self.max_length), name="distances")
 
@@ -410,22 +412,22 @@ class DecoderGraph:
             logits = ark.mul(logits, config.logit_cap, name="logits")
         return logits
 
-    def rows_of(self, hidden: Tensor, token: Tensor) -> Tensor:
+    def last_rows(self, hidden: Tensor, index: Tensor) -> Tensor:
         """Returns the hidden states of one token of each sequence, ``[batch, hidden]``.
 
-        `token` is the number of the token in the run, a scalar or ``[batch]``.
+        `index` is the index of the token among the tokens of this run, a scalar or ``[batch]``.
         """
-        if token.ndim == 0:
+        if index.ndim == 0:
             hidden = ark.reshape(hidden, (self.batch, self.tokens, self.config.hidden))
-            return ark.gather(hidden, token, 1, name="last")
-        rows = ark.add(ark.mul(ark.arange(self.batch), self.tokens), token, name="last")
+            return ark.gather(hidden, index, 1, name="last")
+        rows = ark.add(ark.mul(ark.arange(self.batch), self.tokens), index, name="last")
         return ark.gather(hidden, rows, 0, name="last")
 
     def head(self, hidden: Tensor, last: Tensor | None) -> Tensor:
         """Returns the logits of this rank's shard of the vocabulary."""
         config, names = self.config, self.config.names
         if last is not None:
-            hidden = self.rows_of(hidden, last)
+            hidden = self.last_rows(hidden, last)
         hidden = self.norm(hidden, names.final_norm)
         rows = config.shard.interval(config.vocabulary)
         if not config.tied:

@@ -1,4 +1,8 @@
-"""Weights that stay quantized in memory: their layouts, and the names of their parameters."""
+"""Weights that stay quantized in memory: their layouts, and the names of their parameters.
+
+The models call them kept weights, after the option `keep_quantized`. Other quantized weights are
+dequantized when a model is loaded.
+"""
 
 # The stubs of numpy leave the elements of arrays unknown.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false

@@ -59,12 +59,15 @@ def backend(
         options: ``target``, the fields of ``ark.CompileOptions``, ``sizes`` and ``new_sizes``, as
             in ``torch.compile(module, backend="ark", options={"target": "cpu:4"})``. By default the
             target is the device of the tensors: the host, or an NVIDIA GPU. A program on the host
-            that takes less than 100 µs then has one lane, and the calling thread runs it. With
+            that takes at most 100 µs and has at most 64 KiB of buffers then has one lane, and the
+            calling thread runs it. A target of ARK_TARGET is taken as it is. With
             ``sizes="padded"``, the default, sizes that change are padded to the next of 4, 6, 8,
             12, 16, 24 and so on where the ops permit it; with ``"exact"``, each size is compiled.
             With ``new_sizes="background"``, the default, a thread compiles the program of a new
             size; calls run in PyTorch, or in the program of a larger size, until it is ready. With
-            ``"wait"``, the first call of a new size waits for its program.
+            ``"wait"``, the first call of a new size waits for its program. With
+            dynamic sizes, only the first compilation of a function or ``forward`` waits, whichever
+            dtype, mode and module it is for.
         mode: ``"reduce-overhead"`` records the graph in a CUDA graph if its tensors are on a GPU.
             Other modes of PyTorch have no effect, and the logger warns about them.
 
@@ -118,7 +121,8 @@ def backend(
 
 
 def _is_traced_again() -> bool:
-    """Returns True if TorchDynamo traced the function before, such as for another length."""
+    """Returns True if TorchDynamo compiled the same code before, for whatever reason: for another
+    length, another dtype or mode, or a module of the same class with other layers."""
     identity = CompileContext.current_compile_id()
     return identity is not None and bool(identity.frame_compile_id)
 
@@ -200,7 +204,7 @@ class _Compiler:
         subgraphs = [self._compile_subgraph(fused, call, parameters) for call in calls]
         # Generates the function of the graph now. Its stand-in, which generates it when it is
         # called first, would pass each later call through four functions of PyTorch.
-        assert fused.code
+        _ = fused.code
         if not self._captures:
             return fused.forward
         compiled = [subgraph for subgraph in subgraphs if subgraph is not None]

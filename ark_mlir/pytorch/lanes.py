@@ -1,8 +1,8 @@
 """The number of lanes of a program on the host, if the user names no target.
 
 If its lanes run on several threads, a program waits for these threads first and last, which takes
-50 µs and more. The calling thread itself runs a short program of one lane. So a program that takes
-less than 100 µs is compiled for one lane.
+50 µs and more. The calling thread itself runs a short program of one lane with small buffers. Such
+a program is compiled for one lane.
 """
 
 # pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -10,12 +10,15 @@ less than 100 µs is compiled for one lane.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from ..runtime.cpu.driver import SHORT_NS
+from .. import knobs
+from ..compiler.schedule import cached_schedule
+from ..runtime.cpu.short import SMALL_BYTES, fits_the_caller
 
 if TYPE_CHECKING:
     from .. import frontend as ark
@@ -34,18 +37,27 @@ def compile_subgraph(
     subgraph: torch.fx.GraphModule,
     options: Mapping[str, Any],
 ) -> Executable:
-    """Returns the executable of a program, on one lane of the host if the program is short.
+    """Returns the executable of a program, on one lane of the host if the calling thread can run
+    it there.
 
     Args:
         compile: :func:`ark.compile`.
         subgraph: the graph of the program, with the description of each value in ``meta["val"]``.
-        options: the options of `compile`. A target among them is taken as it is.
+        options: the options of `compile`. A target among them is taken as it is, and so is that of
+            ARK_TARGET.
     """
-    if options.get("target") is None and count_elements(subgraph) <= _MOST_ELEMENTS:
-        executable = compile(program, **{**options, "target": _ONE_LANE})
-        if executable.bundle.tables.predicted_ns <= SHORT_NS:
-            return executable
+    if options.get("target") is None and knobs.TARGET.override() is None:
+        chosen = {**options, "target": _ONE_LANE}
+        if _may_be_short(program, subgraph) and fits_the_caller(cached_schedule(program, **chosen)):
+            return compile(program, **chosen)
     return compile(program, **options)
+
+
+def _may_be_short(program: ark.Program, subgraph: torch.fx.GraphModule) -> bool:
+    """Returns False if the sizes of a program show that the calling thread cannot run it."""
+    values = (*program.inputs.values(), *program.parameters.values(), *program.outputs.values())
+    nbytes = sum(math.prod(value.shape) * value.dtype.itemsize for value in values)
+    return nbytes <= SMALL_BYTES and count_elements(subgraph) <= _MOST_ELEMENTS
 
 
 def count_elements(subgraph: torch.fx.GraphModule) -> int:

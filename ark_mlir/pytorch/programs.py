@@ -1,8 +1,9 @@
 """The compiled programs of a graph.
 
-The first program of a graph is compiled at once, unless PyTorch traced the function before, for
-other sizes. The program of further sizes is compiled by a background thread, and the caller uses
-another program or PyTorch until then.
+The first program of a graph is compiled at once, unless TorchDynamo compiled the same code before:
+for other sizes, another dtype or mode, or a module of the same class with other layers. The program
+of further sizes is compiled by a background thread, and the caller uses another program or PyTorch
+until then.
 """
 
 # pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false

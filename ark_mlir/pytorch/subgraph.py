@@ -26,7 +26,7 @@ __all__ = ["CompiledSubgraph", "Role", "build_program"]
 
 
 # Compares the addresses of tensors with numbers; PyTorch has the function in builds for CUDA.
-_equal_addresses: Callable[[list[torch.Tensor], list[int], list[int]], bool] | None = getattr(
+equal_addresses: Callable[[list[torch.Tensor], list[int], list[int]], bool] | None = getattr(
     torch._C,  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     "_tensors_data_ptrs_at_indices_equal",
     None,
@@ -161,8 +161,8 @@ class CompiledSubgraph(torch.nn.Module):
         """Returns the numbers of the parameters with another address, or contiguous no longer."""
         if (
             self._guarded
-            and _equal_addresses is not None
-            and _equal_addresses(list(parameters), self._addresses, self._numbers)
+            and equal_addresses is not None
+            and equal_addresses(list(parameters), self._addresses, self._numbers)
         ):
             return set()
         addresses = list(map(torch.Tensor.data_ptr, parameters))

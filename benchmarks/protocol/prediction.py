@@ -57,15 +57,26 @@ def predictions(
             cells.append((row, *("",) * 6, f"not compiled: {type(error).__name__}"))
             status = 1
             continue
-        seconds, manifest = time.monotonic() - begin, bundle.manifest
-        predicted = manifest.statistics["predicted_ns"] / 1e9
         floor = workloads[row].floor(limits)
-        arrays = sum(buffer.bytes for buffer in manifest.buffers)
-        cells.append((
-            row, f"{predicted * 1e3:.2f}", f"{floor * 1e3:.2f}", f"{predicted / floor:.2f}",
-            f"{arrays / 1e9:.1f}", f"{manifest.arena / 1e9:.1f}", f"{seconds:.0f}",
-            memory_note(bundle),
-        ))  # fmt: skip
+        cells.append((row, *prediction_cells(bundle, floor, time.monotonic() - begin)))
         print("  ".join(cells[-1]), file=sys.stderr, flush=True)
     head = f"**Predictions** for `{target}`, not measurements. Floors are those of {limits}."
     return f"{head}\n\n{table(HEADER, cells)}\n", status
+
+
+def prediction_cells(bundle: Bundle, floor: float, seconds: float) -> tuple[str, ...]:
+    """Returns the cells of a row after its name.
+
+    Args:
+        bundle: the schedule of the row.
+        floor: the least possible time of the row, in seconds.
+        seconds: the time of the compilation of the schedule.
+    """
+    manifest = bundle.manifest
+    predicted = manifest.statistics["predicted_ns"] / 1e9
+    arrays = sum(buffer.bytes for buffer in manifest.buffers)
+    return (
+        f"{predicted * 1e3:.2f}", f"{floor * 1e3:.2f}", f"{predicted / floor:.2f}",
+        f"{arrays / 1e9:.1f}", f"{manifest.arena / 1e9:.1f}", f"{seconds:.0f}",
+        memory_note(bundle),
+    )  # fmt: skip

@@ -124,6 +124,22 @@ def test_parameters_are_read_in_place(torch: Any) -> None:
     assert_as_good(torch, compiled(x), net, x)
 
 
+def test_addresses_are_compared_in_one_call(torch: Any) -> None:
+    """PyTorch for CUDA compares the addresses of chosen tensors; -1 is the address of none."""
+    from ark_mlir.pytorch import subgraph
+
+    equal = subgraph.equal_addresses
+    assert equal is not None
+    tensors = [torch.zeros(4, device="cuda") for _ in range(3)]
+    addresses = [tensor.data_ptr() for tensor in tensors]
+    assert equal(tensors, addresses, [0, 1, 2]) is True
+    assert equal(tensors, [-1, -1, -1], [0, 1, 2]) is False
+    assert equal(tensors, [addresses[0], -1, addresses[2]], [0, 2]) is True
+    tensors[2] = torch.zeros(4, device="cuda")
+    assert equal(tensors, addresses, [0, 1, 2]) is False
+    assert equal(tensors, addresses, [0, 1]) is True
+
+
 def test_attention(torch: Any, logged: Callable[[], list[str]]) -> None:
     layer = torch.nn.TransformerEncoderLayer(64, 4, 128, batch_first=True).eval().cuda()
     x = torch.randn(2, 24, 64, device="cuda")

@@ -22,6 +22,7 @@ from .elf import check_image
 from .exchange import HostExchange
 from .kernel import HostMemory, Kernel, Run
 from .lanes import CallingThread, Lanes, LaneThreads
+from .short import SHORT_NS, fits_the_caller
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -37,12 +38,6 @@ _POLL_SECONDS = 0.25
 GRACE_SECONDS = 10.0
 # Ctrl-C returns within two seconds, whatever the lanes do.
 INTERRUPT_GRACE_SECONDS = 1.5
-# The calling thread runs a lane only if its predicted time is below this limit, since Ctrl-C waits
-# for the end of the lane. The prediction may be wrong by a factor, not by a thousand.
-SHORT_NS = 100_000
-# The calling thread may have a small stack, and bodies keep tiles on it. Tiles are parts of the
-# buffers of the program.
-_SMALL_BYTES = 1 << 20
 
 
 class CpuDriver:
@@ -77,14 +72,8 @@ class CpuDriver:
         self._is_small = self._fits_the_caller(bundle)
 
     def _fits_the_caller(self, bundle: Bundle) -> bool:
-        """Returns True if the calling thread may run the program where it takes little time."""
-        manifest = bundle.manifest
-        nbytes = manifest.arena + sum(buffer.bytes for buffer in manifest.buffers)
-        return (
-            len(bundle.tables.lanes) == 1
-            and nbytes <= _SMALL_BYTES
-            and 0 < bundle.tables.predicted_ns <= SHORT_NS
-        )
+        """Returns True if the calling thread may run one iteration of the program."""
+        return fits_the_caller(bundle)
 
     def _lanes_here(self, bundle: Bundle) -> Sequence[int]:
         """Returns the lanes that run in this process."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -72,16 +73,29 @@ class CapturedRuns:
             self._spare = self._make_run()
 
     def _make_run(self) -> CapturedRun:
+        # Each run tries again after an error, so that an attempt that fails frees its memory.
+        with ExitStack() as attempt:
+            run = self._allocate(attempt)
+            attempt.pop_all()
+        return run
+
+    def _allocate(self, attempt: ExitStack) -> CapturedRun:
+        """Returns a captured run; the stack frees its memory on the device."""
         kernel = self._kernel
         # The host reads the record while the kernel runs. Memory for that is slow for semaphores,
         # unless all memory of the device is coherent.
         if kernel.is_shared or not kernel.api.is_coherent:
             semaphores = kernel.make_semaphores()
+            if isinstance(semaphores, DeviceMemory):
+                attempt.callback(semaphores.free)
             return CapturedRun(kernel.make_record(semaphores), semaphores)
         # No output of a captured run is in the record, so that semaphores follow the results.
         begin = -(-kernel.layout.result_end // _ALIGNMENT) * _ALIGNMENT
         nbytes = begin + kernel.semaphore_bytes
-        block, image = kernel.memory(nbytes), kernel.memory(nbytes)
+        block = kernel.memory(nbytes)
+        attempt.callback(block.free)
+        image = kernel.memory(nbytes)
+        attempt.callback(image.free)
         semaphores = DeviceBytes(kernel.api, block.address + begin, kernel.semaphore_bytes)
         return CapturedRun(kernel.make_record(semaphores, block), semaphores, image)
 

@@ -38,8 +38,9 @@ if TYPE_CHECKING:
 __all__ = ["PartAddresses", "domain_address", "index_counters", "relocate"]
 
 _COUNTERS_BYTES = RANK_COUNTERS * SEMAPHORE_STRIDE
-# Distances to peers, in the counters of a GPU, that fit into field B of a stop.
-_LEAST, _END = DOMAIN_DISTANCE_END, 1 << 31
+# Distances to peers, in the counters of a GPU (2 MiB), that fit into field B of a stop: from the
+# first number on, and below the second. They are 4 PiB in either direction.
+_LEAST_DISTANCE, _DISTANCE_END = DOMAIN_DISTANCE_END, 1 << 31
 
 
 def domain_address(rank: int, offset: int) -> int:
@@ -95,7 +96,7 @@ def relocate(linked: Bundle, addresses: PartAddresses) -> Bundle:
     """Returns the linked program of a rank with tables for these addresses.
 
     Raises UnsupportedError if the distance between the counters of two ranks is not a multiple of
-    2 MiB, or is 2 PiB or more; and if an older ark compiled the program, whose kernel reaches only
+    2 MiB, or is 4 PiB or more; and if an older ark compiled the program, whose kernel reaches only
     counters of the same domain that are less than 128 GiB away.
     """
     _check_distances(linked, addresses)
@@ -124,11 +125,13 @@ def _check_distances(linked: Bundle, addresses: PartAddresses) -> None:
     base = addresses.counters[addresses.rank]
     for rank, address in enumerate(addresses.counters):
         distance, rest = divmod(address - base, _COUNTERS_BYTES)
-        if rank not in addresses.apart and (rest or not _LEAST <= distance < _END):
+        if rank not in addresses.apart and (
+            rest or not _LEAST_DISTANCE <= distance < _DISTANCE_END
+        ):
             raise UnsupportedError(
                 f"the counters of rank {rank} are at the address {address:#x}, and those of rank "
                 f"{addresses.rank} at {base:#x}: the distance has to be a multiple of 2 MiB below "
-                "2 PiB",
+                "4 PiB",
                 location=linked.where,
                 notes=[
                     "run all ranks in one process: ark.load(path, devices=[0, 1]) without "

@@ -14,6 +14,8 @@ import pytest
 
 import ark_mlir as ark
 from ark_mlir.pytorch.translate import Translation
+from ark_mlir.runtime.arrays.frameworks import to_numpy
+from ark_mlir.testing.bounds import assert_within
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,32 @@ class Graph:
         return program
 
 
+class Watch:
+    """Records compiled programs and the number of bindings, and compares the outputs of every run
+    with the interpreter within its bound."""
+
+    def __init__(self) -> None:
+        self.programs: list[ark.Program] = []
+        self.binds: list[list[str]] = []
+        self._made: dict[ark.Executable, tuple[ark.Program, dict[str, Any]]] = {}
+
+    def compiled(self, program: ark.Program, executable: ark.Executable) -> None:
+        self.programs.append(program)
+        self._made[executable] = program, {}
+
+    def bound(self, executable: ark.Executable, values: dict[str, Any]) -> None:
+        self.binds.append(list(values))
+        self._made[executable][1].update(values)
+
+    def ran(self, executable: ark.Executable, inputs: Any, outputs: dict[str, Any]) -> None:
+        program, parameters = self._made[executable]
+        arrays = {n: to_numpy(t.detach(), n) for n, t in {**parameters, **inputs}.items()}
+        evaluation = ark.reference.evaluate(program, arrays, bound=True)
+        for name, y in outputs.items():
+            got = to_numpy(y, name)
+            assert_within(got, evaluation.outputs[name], evaluation.bounds[name], name)
+
+
 @pytest.fixture
 def fresh_torch() -> Generator[None]:
     """Resets torch's compiled functions and random numbers before tests that compile."""
@@ -145,3 +173,30 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(backend, "compile", compiling)
     monkeypatch.setattr(ark.Executable, "bind", binding)
     return found
+
+
+@pytest.fixture
+def watch(monkeypatch: pytest.MonkeyPatch) -> Watch:
+    from ark_mlir.pytorch import backend
+
+    seen = Watch()
+    compile_program, bind, run = ark.compile, ark.Executable.bind, ark.Executable.run
+
+    def compiling(program: ark.Program, **options: Any) -> ark.Executable:
+        executable = compile_program(program, **options)
+        seen.compiled(program, executable)
+        return executable
+
+    def binding(self: ark.Executable, values: Any, **options: Any) -> ark.Executable:
+        seen.bound(self, values)
+        return bind(self, values, **options)
+
+    def running(self: ark.Executable, inputs: Any, **options: Any) -> dict[str, Any]:
+        outputs = run(self, inputs, **options)
+        seen.ran(self, inputs, outputs)
+        return outputs
+
+    monkeypatch.setattr(backend, "compile", compiling)
+    monkeypatch.setattr(ark.Executable, "bind", binding)
+    monkeypatch.setattr(ark.Executable, "run", running)
+    return seen

@@ -3,9 +3,11 @@ stand-in for NVIDIA's driver."""
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -131,8 +133,20 @@ def guarded_part(
     def equal(tensors: list[Any], addresses: list[int], numbers: list[int]) -> bool:
         return all(tensors[n].data_ptr() == addresses[n] for n in numbers)
 
-    monkeypatch.setattr(subgraph, "_equal_addresses", equal if request.param else None)
+    monkeypatch.setattr(subgraph, "equal_addresses", equal if request.param else None)
     return make_part(toy, guarded=True)
+
+
+def test_pytorch_for_cuda_has_the_function_that_compares_addresses() -> None:
+    """Its stubs, which PyTorch has for cpu too, name the function and its arguments. A test in
+    tests/gpu calls it."""
+    stubs = Path(torch.__file__).parent / "_C" / "__init__.pyi"
+    found = [
+        [argument.arg for argument in node.args.args]
+        for node in ast.parse(stubs.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.FunctionDef) and node.name == "_tensors_data_ptrs_at_indices_equal"
+    ]
+    assert found == [["tensors", "ptrs", "indices"]]
 
 
 def make_part(toy: Renamed, **options: Any) -> Any:

@@ -136,6 +136,33 @@ def test_the_second_length_does_not_wait(compiler: Compiler, sizes: str) -> None
     assert compiler.in_background() == [False, True]
 
 
+def test_only_the_first_compilation_of_a_forward_waits(compiler: Compiler) -> None:
+    """TorchDynamo counts the compilations of one code, whatever they are for."""
+    from ark_mlir.pytorch import background
+
+    class Net(nn.Module):
+        def __init__(self, width: int) -> None:
+            super().__init__()
+            self.linear, self.dropout = nn.Linear(8, width), nn.Dropout(0.0)
+
+        def forward(self, x: Any) -> Any:
+            return torch.tanh(self.dropout(self.linear(x)))
+
+    def call(run: Any, net: Any) -> None:
+        x = torch.randn(5, 8)
+        torch._dynamo.mark_dynamic(x, 0)
+        torch.testing.assert_close(run(x), net(x))
+        assert background.wait_for_programs(_PATIENCE)
+
+    small, large = Net(8), Net(16)
+    run = fast(small)
+    call(run, small)
+    small.eval()
+    call(run, small)
+    call(fast(large), large)
+    assert compiler.in_background() == [False, True, True]
+
+
 def test_the_second_length_waits_on_request(compiler: Compiler) -> None:
     compiled = fast(attend, new_sizes="wait")
     for length in (6, 40):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 from typing import Any
 
@@ -44,12 +46,43 @@ def test_a_short_program_of_one_lane_starts_no_thread() -> None:
     assert not uses_workers(executable)
 
 
-@pytest.mark.parametrize(("target", "rows"), [("cpu:2", 1 << 10), ("cpu:1", 1 << 15)])
+@pytest.mark.parametrize(("target", "rows"), [("cpu:2", 1 << 10), ("cpu:1", 1 << 9)])
 def test_workers_run_other_programs(target: str, rows: int) -> None:
-    """A program of two lanes, and one whose buffers are large."""
+    """A program of two lanes, and one whose buffers have more than 64 KiB."""
     executable = compiled(target, rows)
     assert (executable.run(x=ones(rows))["y"] == 1).all()
     assert uses_workers(executable)
+
+
+@pytest.mark.parametrize("size", [1 << 15, 1 << 18])
+def test_a_thread_with_a_small_stack_runs_a_program(size: int) -> None:
+    """Bodies widen 8-bit elements to fp32, in tiles on the stack. Buffers of 64 KiB fit the stack
+    of a thread of Python with musl, 1 MiB; a worker runs larger ones. A process of its own runs
+    this, since a stack that is too small ends the process."""
+    code = f"""
+import threading
+import numpy as np
+import ark_mlir as ark
+
+with ark.Program("softmax") as program:
+    x = ark.input("x", ({size},), ark.fp8_e4m3)
+    ark.output("y", ark.cast(ark.softmax(ark.cast(x, ark.fp32), 0), ark.fp8_e4m3))
+executable = ark.compile(program, target="cpu:1")
+
+def run():
+    y = executable.run(x=np.ones({size}, ark.fp8_e4m3.numpy))["y"]
+    before = [thread.name for thread in threading.enumerate()]
+    print(y.shape, any(name.startswith("ark:") for name in before))
+
+threading.stack_size(1 << 20)
+thread = threading.Thread(target=run)
+thread.start()
+thread.join()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, f"({size},) {size > 1 << 15}\n"), done.stderr
 
 
 def test_workers_run_many_iterations() -> None:

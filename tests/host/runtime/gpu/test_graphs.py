@@ -204,6 +204,29 @@ def test_the_kth_call_of_a_capture_fails(vendor: type[FakeCuda], kernel: bytes, 
         assert cuda.held == 0, name
 
 
+def test_a_run_that_cannot_allocate_the_next_capture_keeps_no_memory(
+    exe: Executable, cuda: FakeCuda, x: Array
+) -> None:
+    """Each run after a capture tries again: no attempt may keep a part of the memory."""
+    stream, y = cuda.new_stream(), OnDevice(np.zeros(128, np.float32))
+    cuda.begin_capture(stream)
+    exe.run(x=OnDevice(x), out={"y": y}, stream=stream)
+    cuda.end_capture(stream)
+    before, held = cuda.held, list[int]()
+    for k in range(1, 100):
+        cuda.fail_at = len(cuda.calls) + k
+        try:
+            exe.run(x=x)
+        except ark.DeviceError:
+            held.append(cuda.held)
+        else:
+            break
+    cuda.fail_at = -1
+    np.testing.assert_array_equal(exe.run(x=x)["y"], x.ravel() + W + 0.5)
+    assert held.count(before) > 5
+    assert set(held) == {before, cuda.held}
+
+
 def test_driver_calls_of_a_run(exe: Executable, cuda: FakeCuda, x: Array) -> None:
     """A run makes one copy to the device, one launch, one copy back, one event and one wait,
     without allocations or table uploads, for arrays of the host and of the device."""

@@ -144,11 +144,31 @@ def test_consecutive_parts_need_no_other_numbers() -> None:
 def test_a_distance_that_no_stop_can_have(begin: int) -> None:
     linked = link(program())[0].bundle
     with pytest.raises(
-        ark.UnsupportedError, match="has to be a multiple of 2 MiB below 2 PiB"
+        ark.UnsupportedError, match="has to be a multiple of 2 MiB below 4 PiB"
     ) as e:
         relocate(linked, part_addresses(0, [1 << 30, begin, 3 << 30]))
     assert "the counters of rank 1 are at the address" in str(e.value)
     assert "run all ranks in one process" in str(e.value)
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_the_largest_distance_of_a_stop(rank: int) -> None:
+    """4 PiB minus 2 MiB upwards, and half a GiB less downwards: the lowest 256 numbers stand for
+    ranks of other domains."""
+    far = (1 << 52) - (1 if rank == 0 else 256) * (2 << 20)
+    linked = link(program())[rank].bundle
+    where = part_addresses(rank, [1 << 30, (1 << 30) + far, 3 << 30])
+    relocated = relocate(linked, where)
+    rows = relocated.tables.instructions
+    distances = rows[rows[:, 0] == Opcode.STOP, 2].tolist()
+    before = linked.tables.instructions
+    others = before[before[:, 0] == Opcode.STOP, 2].tolist()
+    assert [
+        where.counters[rank] + distance * RANK_COUNTERS * SEMAPHORE_STRIDE for distance in distances
+    ] == [where.counters[rank + other] for other in others]
+    beyond = part_addresses(rank, [1 << 30, (1 << 30) + far + (2 << 20), 3 << 30])
+    with pytest.raises(ark.UnsupportedError, match="below 4 PiB"):
+        relocate(linked, beyond)
 
 
 @pytest.mark.parametrize("far", [True, False])
