@@ -47,7 +47,7 @@ def compile_subgraph(
             ARK_TARGET.
     """
     if options.get("target") is None and knobs.TARGET.override() is None:
-        chosen = {**options, "target": _ONE_LANE}
+        chosen: dict[str, Any] = {**options, "target": _ONE_LANE}
         if _may_be_short(program, subgraph) and fits_the_caller(cached_schedule(program, **chosen)):
             return compile(program, **chosen)
     return compile(program, **options)

@@ -138,8 +138,8 @@ def guarded_part(
 
 
 def test_pytorch_for_cuda_has_the_function_that_compares_addresses() -> None:
-    """Its stubs, which PyTorch has for cpu too, name the function and its arguments. A test in
-    tests/gpu calls it."""
+    """The stubs, which PyTorch for cpu has too, name the function and its arguments. A test in
+    tests/gpu calls the function."""
     stubs = Path(torch.__file__).parent / "_C" / "__init__.pyi"
     found = [
         [argument.arg for argument in node.args.args]

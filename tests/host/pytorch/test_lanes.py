@@ -80,7 +80,7 @@ def test_a_program_of_large_buffers_has_all_lanes(
 def test_a_program_of_large_intermediates_has_all_lanes(
     targets: list[str | None], schedules: list[Any]
 ) -> None:
-    """Its schedule shows that the arena is too large for the stack of the caller."""
+    """The schedule shows that the arena is too large for the stack of the caller."""
     check(lambda x: torch.softmax(x[:, None] + x, -1).sum(0), torch.randn(256))
     assert (targets, len(schedules)) == ([None], 1)
 
