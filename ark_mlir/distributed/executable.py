@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..bundle import Bundle
 from ..errors import ArkError, RankFailedError
+from ..runtime.diagnosis.hang import faulty_task
 from ..runtime.executable import Executable
 from ..runtime.ranks.rank_bundle import bundle_of_rank
 from ..runtime.running import Inputs, Runner
@@ -116,10 +117,10 @@ class _RankRunner(Runner):
 
     def _failure(self, outcome: Outcome, timeout_ns: int) -> ArkError:
         error = super()._failure(outcome, timeout_ns)
-        if outcome.stop.abort or not outcome.fault.code:
+        task = faulty_task(self.bundle, outcome)
+        if outcome.stop.abort or not outcome.fault.code or task is None:
             return error
-        task = self.bundle.manifest.tasks[outcome.fault.task].name
-        culprit = task.partition("/")[0].removeprefix("rank")
+        culprit = task.name.partition("/")[0].removeprefix("rank")
         if culprit == str(self._rank):
             return error
         return RankFailedError(f"rank {self._rank} cannot continue: rank {culprit} failed: {error}")

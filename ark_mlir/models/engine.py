@@ -68,6 +68,7 @@ class _Sequence:
     Attributes:
         tokens: the prompt and the new tokens.
         read: number of tokens whose keys and values are in the cache.
+        ready: True if the device has the position of the sequence and its next token.
     """
 
     number: int
@@ -76,19 +77,18 @@ class _Sequence:
     tokens: list[int]
     first_step: int
     read: int = 0
-
-    @property
-    def unread(self) -> int:
-        """Returns the number of tokens that the programs have to read."""
-        return len(self.tokens) - self.read
+    ready: bool = False
 
     @property
     def left(self) -> int:
         """Returns the number of tokens that may still be generated."""
         return self.request.count - len(self.answer.tokens)
 
-    def add(self, tokens: list[int]) -> bool:
-        """Adds new tokens; returns True if the answer is complete."""
+    def add(self, read: int, tokens: list[int]) -> bool:
+        """Adds new tokens after `read` tokens in the cache; returns True if the answer is
+        complete."""
+        # A sequence whose tokens were read in part has no next token.
+        self.read, self.ready = read, bool(tokens)
         self.tokens += tokens
         self.answer.add(tokens)
         return self.answer.complete or not self.left
@@ -122,7 +122,8 @@ class Engine:
 
     A step is one launch. If a slot has a prompt to read, the step reads up to `chunk` tokens of
     each slot: prompts and new tokens share launches. Otherwise a step generates up to `burst`
-    tokens of each slot, and ends early when a sequence ends.
+    tokens of each slot, and ends early when a sequence ends. While a slot has a request with a stop
+    string, such a step generates one token of each slot, since only the host knows stop strings.
 
     Args:
         model: a decoder of ``ark.models.load``, on one rank.
@@ -130,6 +131,10 @@ class Engine:
         chunk: number of tokens of a prompt that a step reads.
         burst: maximum number of tokens of a slot that a step generates. A caller that submits
             requests between steps waits for at most this number of tokens.
+
+    A launch reads ``slots * chunk`` tokens of prompts, or `slots` new tokens. Of a model that was
+    loaded with ``keep_quantized=True``, a launch of more than 16 tokens widens the weights in
+    memory, which takes longer than reading them.
 
     Attributes:
         slots: number of slots.
@@ -171,9 +176,9 @@ class Engine:
         self._programs = _Programs(model.name, programs, model.parameters)
         self._waiting: deque[tuple[int, Request]] = deque()
         self._active: list[_Sequence | None] = [None] * self.slots
+        # The answers that no call has returned.
+        self._done: list[Completion] = []
         self._submitted = 0
-        # True if the device has the next token of each sequence and its position.
-        self._on_device = False
 
     def compile(
         self,
@@ -186,12 +191,17 @@ class Engine:
         Args:
             target, options, overrides: arguments of ``ark.compile``.
 
-        Raises the errors of ``ark.compile``.
+        Sequences in slots go on with the new programs, which read their tokens again. Raises the
+        errors of ``ark.compile``; the engine then has no programs, and keeps its sequences and
+        requests.
 
         Example:
             >>> model = ark.models.load(decoder_folder, max_length=24)
             >>> engine = ark.models.Engine(model, slots=2).compile("cpu:2")
         """
+        # The caches of new programs are empty.
+        for _, sequence in self._sequences():
+            sequence.read, sequence.ready = 0, False
         self._programs.compile(target, options, **overrides)
         return self
 
@@ -257,9 +267,9 @@ class Engine:
         """Admits requests to free slots, runs a launch, and returns the answers that it completed.
 
         The answers are ordered by slot; those of requests without new tokens come first. Without a
-        sequence, there is no launch. If the run fails, the engine keeps its sequences and requests,
-        and the next call repeats the step. Raises the errors of a run, and InvalidUsageError if the
-        engine is not compiled.
+        sequence, there is no launch. If the run fails, the engine keeps its sequences, requests and
+        answers, and the next call repeats the step. Raises the errors of a run, and
+        InvalidUsageError if the engine is not compiled.
 
         Example:
             >>> model = ark.models.load(decoder_folder, max_length=24)
@@ -268,21 +278,8 @@ class Engine:
             >>> len(engine.step()), len(engine.step()), engine.active
             (0, 1, 0)
         """
-        done = self._admit()
-        if not self.active:
-            return done
-        begins = any(not each.answer.tokens for _, each in self._sequences())
-        reads = begins or not self._on_device
-        # If the launch fails, the device may have other positions than the sequences.
-        self._on_device = False
-        new = self._read() if reads else self._generate()
-        self._on_device = True
-        for slot, sequence in self._sequences():
-            if sequence.add(new[slot]):
-                done.append(sequence.complete(slot, self.steps))
-                self._active[slot] = None
-        self.steps += 1
-        return done
+        self._advance()
+        return self._take_answers()
 
     def run(
         self,
@@ -295,9 +292,10 @@ class Engine:
             requests: pairs of arguments of :meth:`submit`: prompt and maximum number of new tokens.
             choice: keywords of :meth:`submit`, for each of these requests.
 
-        The result has the answers to requests that were submitted before, too. Raises the errors of
-        :meth:`submit`, with the number of the request in `requests`, in which case none of them
-        waits, and the errors of :meth:`step`.
+        The result has the answers to requests that were submitted before, too. If a request is
+        wrong, none of `requests` waits; the errors of :meth:`submit` then name its number in
+        `requests`. Also raises the errors of :meth:`step`: the next call of either method goes on,
+        and returns the answers that were completed before, too.
 
         Example:
             >>> model = ark.models.load(decoder_folder, max_length=24)
@@ -306,27 +304,69 @@ class Engine:
             [4, 2]
         """
         self._submit_all(list(requests), choice)
-        done: list[Completion] = []
         while self._waiting or self.active:
-            done += self.step()
-        return sorted(done, key=lambda completion: completion.number)
+            self._advance()
+        return sorted(self._take_answers(), key=lambda completion: completion.number)
 
     def _submit_all(
         self, requests: Sequence[tuple[str | Messages | TokenRow, int]], choice: Choice
     ) -> None:
-        before = len(self._waiting), self._submitted
-        for number, (prompt, count) in enumerate(requests):
-            try:
-                self.submit(prompt, count, **choice)
-            except (InvalidUsageError, UnsupportedError) as error:
-                while len(self._waiting) > before[0]:
-                    self._waiting.pop()
-                self._submitted = before[1]
-                raise type(error)(f"requests[{number}]: {error.message}") from None
+        """Submits all requests, or none of them if an exception interrupts the submission."""
+        waiting, submitted = len(self._waiting), self._submitted
+        try:
+            for number, request in enumerate(requests):
+                self._submit_numbered(number, request, choice)
+        except BaseException:
+            while len(self._waiting) > waiting:
+                self._waiting.pop()
+            self._submitted = submitted
+            raise
 
-    def _admit(self) -> list[Completion]:
-        """Moves requests to free slots; returns the answers to requests without new tokens."""
-        done: list[Completion] = []
+    def _submit_numbered(
+        self, number: int, request: tuple[str | Messages | TokenRow, int], choice: Choice
+    ) -> None:
+        """Submits a request; errors call it ``requests[number]``."""
+        name = f"requests[{number}]"
+        try:
+            prompt, count = request
+        except (TypeError, ValueError):
+            raise InvalidUsageError(
+                f"{name} must be a pair of a prompt and a number of new tokens"
+            ) from None
+        try:
+            self.submit(prompt, count, **choice)
+        except (InvalidUsageError, UnsupportedError) as error:
+            raise type(error)(
+                f"{name}: {error.message}",
+                location=error.location,
+                op=error.op,
+                notes=error.notes,
+            ) from None
+
+    def _advance(self) -> None:
+        """Admits requests to free slots, and runs a launch if a slot has a sequence."""
+        self._admit()
+        sequences = self._sequences()
+        if not sequences:
+            return
+        reads = not all(sequence.ready for _, sequence in sequences)
+        for _, sequence in sequences:
+            # If the launch fails, the device may have other positions than the sequences.
+            sequence.ready = False
+        new = self._read() if reads else self._generate()
+        for slot, sequence in sequences:
+            if sequence.add(*new[slot]):
+                self._done.append(sequence.complete(slot, self.steps))
+                self._active[slot] = None
+        self.steps += 1
+
+    def _take_answers(self) -> list[Completion]:
+        """Returns the answers that no call has returned."""
+        done, self._done = self._done, []
+        return done
+
+    def _admit(self) -> None:
+        """Moves requests to free slots, and answers requests without new tokens."""
         free = [slot for slot, sequence in enumerate(self._active) if sequence is None]
         while self._waiting and (free or not self._waiting[0][1].count):
             number, request = self._waiting.popleft()
@@ -336,15 +376,14 @@ class Engine:
             if request.count:
                 self._active[free.pop(0)] = sequence
             else:
-                done.append(sequence.complete(-1, self.steps))
-        return done
+                self._done.append(sequence.complete(-1, self.steps))
 
     def _sequences(self) -> list[tuple[int, _Sequence]]:
         """Returns the slots that have a sequence, and these sequences."""
         return [(slot, each) for slot, each in enumerate(self._active) if each is not None]
 
-    def _read(self) -> dict[int, list[int]]:
-        """Reads a part of each sequence; returns new tokens by slot."""
+    def _read(self) -> dict[int, tuple[int, list[int]]]:
+        """Reads a part of each sequence; returns the arguments of :meth:`_Sequence.add` by slot."""
         ids = np.zeros((self.slots, self._chunk), np.int32)
         begins, counts = np.zeros(self.slots, np.int32), np.ones(self.slots, np.int32)
         for slot, sequence in self._sequences():
@@ -358,15 +397,16 @@ class Engine:
         if self._chunk > 1:
             inputs["last"] = counts - 1
         tokens = np.asarray(self._programs.executable("read").run(inputs)["token"]).tolist()
-        new: dict[int, list[int]] = {}
+        new: dict[int, tuple[int, list[int]]] = {}
         for slot, sequence in self._sequences():
-            sequence.read = int(begins[slot] + counts[slot])
+            read = int(begins[slot] + counts[slot])
             # A part of a prompt that is not the last one has no next token.
-            new[slot] = [] if sequence.unread else [tokens[slot]]
+            new[slot] = read, [tokens[slot]] if read == len(sequence.tokens) else []
         return new
 
-    def _generate(self) -> dict[int, list[int]]:
-        """Generates tokens of each sequence, until one ends; returns the tokens by slot."""
+    def _generate(self) -> dict[int, tuple[int, list[int]]]:
+        """Generates tokens of each sequence, until one ends; returns the arguments of
+        :meth:`_Sequence.add` by slot."""
         sequences = self._sequences()
         active = np.zeros(self.slots, np.int32)
         ends = np.full((self.slots, MAX_ENDS), -1, np.int32)
@@ -378,16 +418,30 @@ class Engine:
         executable = self._programs.executable("step")
         executable.run({"active": active, "ends": ends}, iterations=min(count, self._burst))
         positions, tokens = executable.states["position"], executable.states["tokens"]
-        new: dict[int, list[int]] = {}
+        new: dict[int, tuple[int, list[int]]] = {}
         for slot, sequence in sequences:
             end = int(positions[slot])
-            new[slot] = tokens[slot, sequence.read : end].tolist()
-            sequence.read = end
+            new[slot] = end, tokens[slot, sequence.read : end].tolist()
         return new
 
 
 class _Programs(Model):
     """The programs of an engine, which share caches and parameters."""
+
+    def compile(
+        self,
+        target: str | Target | None = None,
+        options: CompileOptions | None = None,
+        **overrides: Unpack[CompileKeywords],
+    ) -> Self:
+        """See :meth:`Model.compile`. If an exception interrupts it, no program is compiled: the
+        programs of two compilations share no caches."""
+        self.executables.clear()
+        try:
+            return super().compile(target, options, **overrides)
+        except BaseException:
+            self.executables.clear()
+            raise
 
     def _bind(self, name: str) -> None:
         first = next(iter(self.programs))

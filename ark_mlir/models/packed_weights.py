@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..dtypes import DType, from_numpy
+from ..dtypes import DType, bf16, fp16, fp32, from_numpy
 from ..errors import InvalidUsageError
 from .config import Config
 from .kept_weights import Layout, kept_names, pack
@@ -44,6 +44,17 @@ _GPTQ_NOTES = (
 _AWQ_NOTES = (
     "backend", "do_fuse", "exllama_config", "fuse_max_seq_len", "modules_to_fuse", "zero_point",
 )  # fmt: skip
+_PARTS = ("qweight", "qzeros", "scales", "g_idx")
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """The tensors of a layer, and the group of each input."""
+
+    qweight: NDArray[np.int32]
+    qzeros: NDArray[np.int32]
+    scales: NDArray[Any]
+    group_of: NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -76,17 +87,8 @@ class PackedFormat:
         result = dict(tensors)
         for packed in [name for name in tensors if name.endswith(".qweight")]:
             layer = packed.removesuffix(".qweight")
-            parts: dict[str, Any] = {key: result.pop(f"{layer}.{key}", None) for key in _PARTS}
-            for key in _PARTS[:3]:
-                if parts[key] is None:
-                    raise InvalidUsageError(
-                        f"the weights lack {layer}.{key}, which belongs to {packed}", location=where
-                    )
-            check_scales(parts["scales"], f"{layer}.scales", where)
-            try:
-                result[f"{layer}.weight"] = self._unpack(dtype, **parts)
-            except ValueError as error:
-                raise InvalidUsageError(f"layer {layer!r}: {error}", location=where) from None
+            parts = self._take(result, layer, where)
+            result[f"{layer}.weight"] = self._unpack(dtype, parts)
         return result
 
     def layouts(self, tensors: Arrays) -> dict[str, Layout]:
@@ -97,11 +99,16 @@ class PackedFormat:
             layer = name.removesuffix(".qweight")
             if layer == name or self.bits != 4 or f"{layer}.scales" not in tensors:
                 continue
-            inputs = tensors[name].shape[0] * (_WORD // self.bits if self.by_rows else 1)
-            length, order = self.group or inputs, tensors.get(f"{layer}.g_idx")
             scales = from_numpy(tensors[f"{layer}.scales"].dtype)
+            # The dequantization of a damaged layer raises an error that names the layer.
+            if tensors[name].ndim != 2 or not tensors[name].size:
+                continue
+            if scales is None or scales not in (fp32, fp16, bf16):
+                continue
+            inputs = tensors[name].shape[0] * self._per_row
+            length, order = self.group or inputs, tensors.get(f"{layer}.g_idx")
             in_order = order is None or np.array_equal(order, np.arange(inputs) // length)
-            if inputs % length == 0 and length % 2 == 0 and in_order and scales is not None:
+            if inputs % length == 0 and length % 2 == 0 and in_order:
                 found[layer] = Layout(4, length, scales)
         return found
 
@@ -110,22 +117,12 @@ class PackedFormat:
         :meth:`layouts`. Raises InvalidUsageError as the dequantization does."""
         result = dict(tensors)
         for layer in layers:
-            parts: dict[str, Any] = {key: result.pop(f"{layer}.{key}", None) for key in _PARTS}
-            if parts["qzeros"] is None:
-                raise InvalidUsageError(
-                    f"the weights lack {layer}.qzeros, which belongs to {layer}.qweight",
-                    location=where,
-                )
-            check_scales(parts["scales"], f"{layer}.scales", where)
-            try:
-                self._find_groups(**parts)
-            except ValueError as error:
-                raise InvalidUsageError(f"layer {layer!r}: {error}", location=where) from None
-            numbers = self._rows(parts["qweight"], slice(0, len(parts["qweight"]) * self._per_row))
-            zeros = (self._columns(parts["qzeros"]) + self.zero_offset) % (1 << self.bits)
+            parts = self._take(result, layer, where)
+            numbers = self._rows(parts.qweight, slice(0, len(parts.group_of)))
+            zeros = self._zeros(parts)
             names = kept_names(layer)
             result[names.weight] = pack(np.ascontiguousarray(numbers.T))
-            result[names.scales] = np.ascontiguousarray(parts["scales"].T)
+            result[names.scales] = np.ascontiguousarray(parts.scales.T)
             result[names.zeros] = np.ascontiguousarray(zeros.T).astype(np.int8)
         return result
 
@@ -134,13 +131,32 @@ class PackedFormat:
         """Returns the number of inputs of a row of words."""
         return _WORD // self.bits if self.by_rows else 1
 
-    def _find_groups(
-        self, qweight: Any, qzeros: Any, scales: Any, g_idx: Any
-    ) -> tuple[int, NDArray[np.int64]]:
-        """Checks the parts of a layer; returns the number of outputs and each input's group."""
+    def _take(self, tensors: Arrays, layer: str, where: str) -> _Parts:
+        """Removes the parts of a layer from the tensors of the files, and returns them.
+
+        Raises InvalidUsageError if a part is missing, or its shape, dtype or a scale is wrong.
+        """
+        found: dict[str, Any] = {key: tensors.pop(f"{layer}.{key}", None) for key in _PARTS}
+        for key in _PARTS[:3]:
+            if found[key] is None:
+                raise InvalidUsageError(
+                    f"the weights lack {layer}.{key}, which belongs to {layer}.qweight",
+                    location=where,
+                )
+        check_scales(found["scales"], f"{layer}.scales", where)
+        try:
+            group_of = self._find_groups(**found)
+        except ValueError as error:
+            raise InvalidUsageError(f"layer {layer!r}: {error}", location=where) from None
+        return _Parts(found["qweight"], found["qzeros"], found["scales"], group_of)
+
+    def _find_groups(self, qweight: Any, qzeros: Any, scales: Any, g_idx: Any) -> NDArray[np.int64]:
+        """Checks the parts of a layer; returns the group of each input."""
         count = _WORD // self.bits
         if any(array.ndim != 2 or array.dtype != np.int32 for array in (qweight, qzeros)):
             raise ValueError("qweight and qzeros must be matrices of int32")
+        if not qweight.size:
+            raise ValueError(f"qweight has shape {list(qweight.shape)}, which has no elements")
         inputs = qweight.shape[0] * self._per_row
         outputs = qweight.shape[1] * (1 if self.by_rows else count)
         length = self.group or inputs
@@ -156,21 +172,21 @@ class PackedFormat:
         group_of = np.arange(inputs) // length if g_idx is None else np.asarray(g_idx, np.int64)
         if group_of.shape != (inputs,) or not ((group_of >= 0) & (group_of < groups)).all():
             raise ValueError(f"g_idx must have a group from 0 to {groups - 1} for each input")
-        return outputs, group_of
+        return group_of
 
-    def _unpack(
-        self, dtype: DType, qweight: Any, qzeros: Any, scales: Any, g_idx: Any
-    ) -> NDArray[Any]:
+    def _zeros(self, parts: _Parts) -> NDArray[np.int32]:
+        """Returns the zeros of a layer, ``[groups, outputs]``."""
+        return (self._columns(parts.qzeros) + self.zero_offset) % (1 << self.bits)
+
+    def _unpack(self, dtype: DType, parts: _Parts) -> NDArray[Any]:
         """Returns the matrix of a layer, ``[outputs, inputs]``."""
-        outputs, group_of = self._find_groups(qweight, qzeros, scales, g_idx)
-        inputs = len(group_of)
-        zeros = (self._columns(qzeros) + self.zero_offset) % (1 << self.bits)
-        factors = scales.astype(np.float32)
+        inputs, outputs = len(parts.group_of), parts.scales.shape[1]
+        zeros, factors = self._zeros(parts), parts.scales.astype(np.float32)
         result = np.empty((outputs, inputs), dtype.numpy)
         for begin in range(0, inputs, _ROWS):
             rows = slice(begin, min(begin + _ROWS, inputs))
-            chosen = group_of[rows]
-            numbers = (self._rows(qweight, rows) - zeros[chosen]).astype(np.float32)
+            chosen = parts.group_of[rows]
+            numbers = (self._rows(parts.qweight, rows) - zeros[chosen]).astype(np.float32)
             result[:, rows] = (numbers * factors[chosen]).T.astype(dtype.numpy)
         return result
 
@@ -191,9 +207,6 @@ class PackedFormat:
         """Returns the numbers of each word along a new last dimension, the lowest bits first."""
         shifts = np.arange(0, _WORD, self.bits, dtype=np.int32)
         return (words[..., None] >> shifts) & ((1 << self.bits) - 1)
-
-
-_PARTS = ("qweight", "qzeros", "scales", "g_idx")
 
 
 def read_gptq(section: Config) -> PackedFormat:

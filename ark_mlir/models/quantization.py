@@ -143,7 +143,8 @@ def _from_mxfp4(tensors: Arrays, dtype: DType, where: str) -> Arrays:
                 f"{exponents.dtype} {list(exponents.shape)}, which is not MXFP4",
                 location=where,
             )
-        check_scales(np.where(exponents == _SCALE_NAN, np.nan, 1.0), scales, where)
+        if (exponents == _SCALE_NAN).any():
+            check_scales(np.where(exponents == _SCALE_NAN, np.nan, 1.0), scales, where)
         # A file has rows of outputs here, but rows of inputs in its form without quantization.
         result[name] = _unpack(packed, exponents, dtype).transpose(0, 2, 1)
     return result

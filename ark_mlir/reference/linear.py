@@ -50,7 +50,7 @@ def quantized_matmul(op: Any, machine: Machine) -> Bounded:
     if not weights.dtype.is_float:
         bits = weights.data.view(np.uint8)
         unpacked = np.stack([bits & 15, bits >> 4], -1).reshape(bits.shape[0], -1) * 1.0
-        zero = 8.0 if zeros is None else np.repeat(zeros.data.view(np.uint8), repeats, -1)
+        zero = 8.0 if zeros is None else np.repeat(zeros.data & 15, repeats, -1)
         numbers = exact(unpacked - zero, x)
     widened = numbers * scales.view(lambda a: np.repeat(a, repeats, -1))
     return x @ widened.view(_swapped)

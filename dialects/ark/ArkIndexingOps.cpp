@@ -187,7 +187,12 @@ static LogicalResult verifySequenceOffsets(UpdateOp op) {
     offsets = offsets.drop_front();
     if (type.getRank() == 0)
       continue;
-    if (dim == 0 || type.getRank() != 1 || type.getDimSize(0) != value[0])
+    if (dim == 0)
+      return op.emitOpError("offset ")
+             << toString(type.getShape())
+             << " of dimension 0, which counts the sequences, is not a scalar "
+                "(update_c5)";
+    if (type.getRank() != 1 || type.getDimSize(0) != value[0])
       return op.emitOpError("offset ")
              << toString(type.getShape()) << " of dimension " << dim
              << " is neither a scalar nor an offset for each sequence of "

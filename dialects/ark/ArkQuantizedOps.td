@@ -17,7 +17,7 @@ def Ark_QuantizedMatmulOp : Ark_AnchorOp<"quantized_matmul"> {
     Computes `out[m, n] = sum_k lhs[m, k] * (w[n, k] - z[n, g]) * scales[n, g]` in f32, where `g` is
     the group of `k`: each row has `G` groups of `K / G` consecutive elements. Weights of f8E4M3FN
     have no zeros. Weights of i8 are bytes of two unsigned numbers of 4 bits, of which the one with
-    the lower index has the lower bits; without `zeros`, `z` is 8.
+    the lower index has the lower bits; without `zeros`, `z` is 8. Of a zero, the 4 low bits count.
 
     - (quantized_matmul_c1) the operands are matrices.
     - (quantized_matmul_c2) a row of weights has the K elements of a row of `lhs`, in K / 2 bytes

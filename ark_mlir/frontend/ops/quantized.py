@@ -41,7 +41,8 @@ def quantized_matmul(
         scales: ``[N, G]``, of fp32, fp16 or bf16, or ``[N]`` for one scale of each row. The K
             inputs are divided into G groups of equal size.
         zeros: int8 ``[N, G]``, numbers from 0 to 15 that are subtracted from weights of 4 bits
-            before the product with the scale. None subtracts 8. Weights of fp8 have no zeros.
+            before the product with the scale. Only the four low bits of an element count. None
+            subtracts 8. Weights of fp8 have no zeros.
 
     The result is ``[..., N]``, in the dtype of `x`. Products and sums are fp32. Up to 16 rows of
     `x`, threads widen the weights in registers; on NVIDIA GPUs from sm_90 on, a product of one row
@@ -95,4 +96,6 @@ def _widened(weights: Tensor, scales: Tensor, zeros: Tensor | None) -> Tensor:
     numbers = reshape(stack([byte - high * 16, high], -1), (columns, groups, -1))
     if zeros is None:
         return reshape((numbers - _ZERO) * factors, (columns, -1))
-    return reshape((numbers - unsqueeze(cast(zeros, fp32), 2)) * factors, (columns, -1))
+    zero = cast(zeros, fp32)
+    zero = zero - floor(zero / 16) * 16  # the four low bits
+    return reshape((numbers - unsqueeze(zero, 2)) * factors, (columns, -1))

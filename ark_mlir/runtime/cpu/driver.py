@@ -316,7 +316,7 @@ class CpuDriver:
         outcome = Outcome(
             (0,) * len(run.kernel.bundle.tables.lanes) if stays else codes,
             Stop(*report[:6]),
-            Fault(*status),
+            Fault.of(status),
             run.kernel.arrivals(self.epoch) if report[0] else np.array(run.kernel.counters),
             self.epoch,
             report[6] or run.launch.iterations,

@@ -16,7 +16,7 @@ from ...backends import backend_info
 from ...bundle import Opcode
 from ...errors import ArkError, DataRangeError, DeviceError, HangError
 from ...units import listed
-from ..drivers.abi import PACKET_EPOCHS, STATUS_SEQUENCE_SHIFT, Abort
+from ..drivers.abi import PACKET_EPOCHS, Abort
 
 if TYPE_CHECKING:
     from ...bundle import Bundle, Task
@@ -165,15 +165,18 @@ def failure(bundle: Bundle, outcome: Outcome, timeout_ns: int) -> ArkError:
     return DeviceError(f"lanes failed with codes {codes}")
 
 
+def faulty_task(bundle: Bundle, outcome: Outcome) -> Task | None:
+    """Returns the task that found invalid data, or None if the kernel's report names no task."""
+    tasks, number = bundle.manifest.tasks, outcome.fault.task
+    return tasks[number] if 0 <= number < len(tasks) else None
+
+
 def _data_error(bundle: Bundle, outcome: Outcome) -> ArkError:
-    fault, tasks = outcome.fault, bundle.manifest.tasks
-    # The upper half is the number of the sequence plus one, or zero for none.
-    sequence, number = divmod(fault.task, 1 << STATUS_SEQUENCE_SHIFT)
-    task = tasks[number] if 0 <= number < len(tasks) else None
+    fault, task = outcome.fault, faulty_task(bundle, outcome)
     # If there are several ranks, the name of the task contains the rank that passed the data.
     several = bundle.manifest.ranks > 1
     subject = f"task {task.name!r}: " if task and several else ""
-    owner = f"sequence {sequence - 1}: " if sequence > 0 else ""
+    owner = "" if fault.sequence is None else f"sequence {fault.sequence}: "
     # The op of a fused task may be a part of an op that the user wrote, such as cross_entropy,
     # which the name of the task contains.
     fused = task is not None and len(task.ops) > 1 and not several

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from ..arrays.streams import RunStream
-from .abi import Abort, DataError
+from .abi import STATUS_SEQUENCE_SHIFT, Abort, DataError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -66,12 +66,32 @@ class Stop:
 
 @dataclass(frozen=True)
 class Fault:
-    """The first data error of a run: an index that is not in ``[0, bound)``, and its task."""
+    """The first data error of a run: an index that is not in ``[0, bound)``.
+
+    Attributes:
+        task: the number of the task that found the index.
+        sequence: the number of the sequence to which the index belongs, or None if it belongs to
+            none.
+    """
 
     code: int = DataError.NONE
     index: int = 0
     bound: int = 0
     task: int = 0
+    sequence: int | None = None
+
+    @classmethod
+    def of(cls, words: Iterable[int]) -> Fault:
+        """Returns the fault in `words`, the status of a kernel.
+
+        Example:
+            >>> Fault.of([1, 9, 8, (3 << 32) | 5])
+            Fault(code=1, index=9, bound=8, task=5, sequence=2)
+        """
+        code, index, bound, word = words
+        # The upper half is the number of the sequence plus one, or zero for none.
+        sequence, task = divmod(word, 1 << STATUS_SEQUENCE_SHIFT)
+        return cls(code, index, bound, task, sequence - 1 if sequence > 0 else None)
 
 
 class Outcome(NamedTuple):

@@ -96,7 +96,7 @@ def read_results(layout: RecordLayout, results: NDArray[np.uint8]) -> LaunchResu
     return LaunchResults(
         tuple(lanes.tolist()),
         Stop(*words[:6].tolist()),
-        Fault(*words[status // 8 : status // 8 + abi.STATUS_WORDS].tolist()),
+        Fault.of(words[status // 8 : status // 8 + abi.STATUS_WORDS].tolist()),
         int(words[6]),
     )
 

@@ -19,7 +19,9 @@ Value WeightWidener::word(int64_t value) {
 }
 
 Value WeightWidener::getZero(Value zero) {
-  return zero ? zero : word(kDefaultZero);
+  if (!zero)
+    return word(kDefaultZero);
+  return arith::AndIOp::create(builder, zero, word(15));
 }
 
 /// Returns the bytes of a load as words of 32 bits.
@@ -44,12 +46,13 @@ SmallVector<Value> WeightWidener::getScalars(Value loaded, Value zero) {
     }
     return numbers;
   }
+  Value offset = getZero(zero);
   for (Value packed : getWords(loaded))
     for (int64_t i = 0; i < kPerWord; ++i) {
       Value shifted = arith::ShRUIOp::create(builder, packed, word(4 * i));
       Value bits = arith::AndIOp::create(builder, shifted, word(15));
       numbers.push_back(arith::SIToFPOp::create(
-          builder, f32, arith::SubIOp::create(builder, bits, getZero(zero))));
+          builder, f32, arith::SubIOp::create(builder, bits, offset)));
     }
   return numbers;
 }

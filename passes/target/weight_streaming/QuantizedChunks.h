@@ -8,9 +8,9 @@
 namespace mlir::ark {
 
 /// Widens the quantized weights of one load in registers. `loaded` is a vector
-/// of bytes or of 8-bit floats, and `zero` an i32, or null for the default zero
-/// of numbers of 4 bits. Results have no scale: weights minus their zero are
-/// exact in f16, bf16 and f32.
+/// of bytes or of 8-bit floats, and `zero` an i32, of which the four low bits
+/// count, or null for the default zero of numbers of 4 bits. Results have no
+/// scale: weights minus their zero are exact in f16, bf16 and f32.
 class WeightWidener {
 public:
   WeightWidener(ImplicitLocOpBuilder &builder, bool hasFourBits)

@@ -73,8 +73,12 @@ Value ProductBuilder::getNumber(OpBuilder &b, Value weight, Value zero) {
   Value byte = arith::ExtUIOp::create(b, loc, i32, weight);
   Value bits = arith::AndIOp::create(
       b, loc, arith::ShRUIOp::create(b, loc, byte, shift), constant(15));
-  Value offset = zero ? arith::ExtUIOp::create(b, loc, i32, zero).getResult()
-                      : constant(kDefaultZero);
+  Value offset;
+  if (zero)
+    offset = arith::AndIOp::create(
+        b, loc, arith::ExtUIOp::create(b, loc, i32, zero), constant(15));
+  else
+    offset = constant(kDefaultZero);
   return arith::SIToFPOp::create(b, loc, f32,
                                  arith::SubIOp::create(b, loc, bits, offset));
 }

@@ -205,6 +205,22 @@ def bad_input() -> Any:
     return got
 
 
+def bad_sequence() -> Any:
+    """An offset of one sequence of rank 1 is out of range; then a good run."""
+    world = ark.distributed.current()
+    with ark.Program("rows", rank=world.rank, world_size=world.world_size) as program:
+        at, x = ark.input("at", (2,), ark.int32), ark.input("x", (2, 1))
+        rows = ark.update(ark.state("s", (2, 4)), x, (0, at), name="row")
+        ark.output("y", ark.all_reduce(ark.reduce_sum(rows), name="total"))
+    values = np.full((2, 1), world.rank + 1, np.float32)
+    with ark.compile(program, target="cpu:1") as exe:
+
+        def run(last: int) -> float:
+            return float(exe.run(x=values, at=np.array([1, last], np.int32))["y"][0, 0])
+
+        return [error_of(lambda: run(9 if world.rank else 2)), run(3)]
+
+
 def bad_programs() -> Any:
     """Programs of the ranks differ; the world works afterwards."""
     world = ark.distributed.current()

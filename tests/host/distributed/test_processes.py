@@ -211,6 +211,15 @@ def test_an_error_of_one_rank_is_raised_by_all(launch: Launch) -> None:
     assert count == ["InvalidUsageError", "rank 0 runs 1 iterations, and rank 1 runs 2"]
 
 
+def test_an_error_of_one_sequence_is_raised_by_all(launch: Launch) -> None:
+    (other, good), (own, own_good) = launch(2, "bad_sequence").values()
+    assert own[0] == "DataRangeError"
+    assert "sequence 1: index 9 is out of range [0, 4)" in own[1]
+    assert other[0] == "RankFailedError"
+    assert f"rank 0 cannot continue: rank 1 failed: {own[1]}" in other[1]
+    assert good == own_good
+
+
 def test_programs_that_differ_raise(launch: Launch) -> None:
     got = launch(2, "bad_programs")
     expected = [

@@ -96,6 +96,25 @@ def test_all_numbers_of_four_bits(check: Check) -> None:
     assert RING in check(program, arrays).text
 
 
+@pytest.mark.parametrize(
+    ("m", "columns", "group", "dtype"),
+    [
+        (1, 2048, 128, ark.bf16),  # tensor cores
+        (1, 2048, 128, ark.fp32),
+        (1, 1024, 16, ark.bf16),
+        (17, 512, 64, ark.bf16),  # the weights are widened in memory
+    ],
+)
+def test_the_low_bits_of_a_zero_count(
+    m: int, columns: int, group: int, dtype: Any, check: Check
+) -> None:
+    program, arrays = product(4, 16, columns, group, dtype, m=m)
+    arrays["z"][:] = np.random.default_rng(1).integers(-128, 128, arrays["z"].shape, np.int8)
+    check(program, arrays)
+    low = ark.reference.run(program, {**arrays, "z": arrays["z"] & 15})
+    np.testing.assert_array_equal(ark.reference.run(program, arrays)["y"], low["y"])
+
+
 def test_a_norm_a_residual_and_two_products_of_a_row(check: Check) -> None:
     """The products of one body have scales of their own."""
     random = np.random.default_rng(0)

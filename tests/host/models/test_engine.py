@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import ark_mlir as ark
+from ark_mlir import compiler
 from ark_mlir.models import Engine
 
 PROMPTS = [
@@ -82,20 +83,24 @@ def test_tokens_are_those_of_generate(
     assert len({tuple(tokens) for tokens in expected}) > 1, "the answers differ"
 
 
-@pytest.mark.parametrize("name", ["gemma2", "gpt2", "gpt_oss", "deepseek_v2, lite"])
+@pytest.mark.parametrize(
+    "name", ["gemma2", "gemma3", "gpt2", "gpt_oss", "deepseek_v2, lite", "deepseek_v3"]
+)
 def test_other_decoders(name: str, tmp_path: Path, pick_target: Pick) -> None:
-    """Windows, soft caps, learned positions, sinks, latents and experts."""
+    """Windows, soft caps, learned positions, sinks in partitions of keys, latents and experts.
+
+    The windows have 5 keys, and the caches 48. The last prompt ends at the end of its cache.
+    """
     pytest.importorskip("transformers", reason="transformers is not installed")
     from model_cases import DECODERS, MIXTURES
 
     {**DECODERS, **MIXTURES}[name].make(tmp_path)
-    model = load(tmp_path)
+    model: Any = ark.models.load(tmp_path, max_length=48, chunk=4)
     engine = Engine(model, slots=2, chunk=4).compile(pick_target("cpu:2"), opt_level=0)
-    expected = [
-        model.generate(prompt, count, reference=True, stop=())
-        for prompt, count in zip(PROMPTS[:3], COUNTS[:3], strict=True)
-    ]
-    assert [row.tokens for row in engine.run(requests()[:3], stop=())] == expected
+    pairs = [*requests()[:3], ([(5 * i + 2) % 61 for i in range(43)], 5)]
+    expected = [model.generate(*pair, reference=True, stop=()) for pair in pairs]
+    assert [row.tokens for row in engine.run(pairs, stop=())] == expected
+    assert len({tuple(tokens[:3]) for tokens in expected}) > 2, "the answers differ"
 
 
 def test_the_table(engine: Engine, alone: list[list[int]]) -> None:
@@ -178,10 +183,47 @@ def test_wrong_requests(engine: Engine) -> None:
         with pytest.raises(kind, match=rf"requests\[1\]: .*{message}"):
             engine.run([([1], 2), wrong])
         assert (engine.waiting, engine.active) == (0, 0)
+    for pair in (([3],), [3, 4, 5], "a", 7):
+        with pytest.raises(
+            ark.InvalidUsageError, match=r"requests\[1\] must be a pair of a prompt"
+        ):
+            engine.run([([1], 2), pair])  # type: ignore[list-item]
+        assert engine.waiting == 0
     with pytest.raises(ark.InvalidUsageError, match="needs sampling"):
         engine.submit([1], 2, temperature=1.0)
     with pytest.raises(ark.UnsupportedError, match="greedily"):
         engine.submit([1], 2, reference=True)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), ValueError("no such letter")])
+def test_an_interrupted_submission_leaves_no_request(
+    error: BaseException, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = load(folder)
+    engine = Engine(model, slots=2)
+    engine.submit([1], 2)
+
+    def fail(*_: Any) -> Any:
+        raise error
+
+    monkeypatch.setattr(model.tokenizer, "encode", fail)
+    with pytest.raises(type(error)):
+        engine.run([([1], 2), ("a", 2)])
+    assert (engine.waiting, engine.submit([5], 2)) == (1, 1)
+
+
+def test_errors_of_a_submission_keep_their_details(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = load(folder)
+
+    def fail(*_: Any) -> Any:
+        raise ark.UnsupportedError("no", location="a.json", op="encode", notes=["retry"])
+
+    monkeypatch.setattr(model.tokenizer, "encode", fail)
+    with pytest.raises(ark.UnsupportedError) as caught:
+        Engine(model, slots=2).run([("a", 2)])
+    assert str(caught.value) == "a.json: encode: requests[0]: no\n  note: retry"
 
 
 def test_wrong_engines(folder: Path, tmp_path: Path) -> None:
@@ -206,21 +248,96 @@ def test_wrong_engines(folder: Path, tmp_path: Path) -> None:
         Engine(bundled)
 
 
+class Fails:
+    """Stands in for ``Executable.run``: launch number `at` raises an error after its run."""
+
+    def __init__(self, at: int) -> None:
+        self.launches, self._at = 0, at
+        self._run: Callable[..., Any] = ark.Executable.run
+
+    def __get__(self, executable: Any, kind: type) -> Any:
+        def run(*arguments: Any, **options: Any) -> Any:
+            result = self._run(executable, *arguments, **options)
+            self.launches += 1
+            if self.launches == self._at:
+                raise ark.DeviceError("the run failed")
+            return result
+
+        return run
+
+
+# Both sequences begin in launch 1. Launch 2 generates the last tokens of sequence 0, and launch 3
+# those of sequence 1.
+@pytest.mark.parametrize("at", [1, 2, 3])
 def test_a_failed_step_is_repeated(
-    engine: Engine, alone: list[list[int]], monkeypatch: pytest.MonkeyPatch
+    at: int, engine: Engine, alone: list[list[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    engine.submit(PROMPTS[0], COUNTS[0], stop=())
-    engine.step()
+    """The positions on the device have moved on, unlike those of the sequences."""
+    order = (1, 4, 2)
+    numbers = [
+        engine.submit(PROMPTS[i], n, stop=()) for i, n in zip(order, (3, 0, 12), strict=True)
+    ]
     with monkeypatch.context() as patched:
-
-        def fail(*_: Any) -> Any:
-            raise ark.DeviceError("the run failed")
-
-        patched.setattr(ark.Executable, "run", fail)
+        launches = Fails(at)
+        patched.setattr(ark.Executable, "run", launches)
         with pytest.raises(ark.DeviceError, match="the run failed"):
-            engine.step()
-    (row,) = engine.run()
-    assert row.tokens == alone[0]
+            engine.run()
+        assert launches.launches == at
+    rows = engine.run()
+    assert [row.number for row in rows] == sorted(numbers)
+    assert [row.tokens for row in rows] == [alone[1], [], alone[2]]
+    assert engine.run() == []
+
+
+def test_answers_before_an_error_are_returned_later(folder: Path) -> None:
+    engine = Engine(load(folder), slots=2)
+    numbers = [engine.submit([1], 0), engine.submit([2], 3, stop=())]
+    for call in (engine.step, engine.run):
+        with pytest.raises(ark.InvalidUsageError, match="not compiled"):
+            call()
+    rows = engine.compile("cpu", opt_level=0).run()
+    assert [row.number for row in rows] == numbers
+    assert [len(row.tokens) for row in rows] == [0, 3]
+
+
+@pytest.mark.parametrize("steps", [1, 2, 4])
+def test_a_compilation_while_sequences_are_decoded(
+    steps: int, folder: Path, alone: list[list[int]]
+) -> None:
+    """The new programs read the tokens again: a part of a prompt, or new tokens, too."""
+    engine = Engine(load(folder), slots=2, chunk=4, burst=2).compile("cpu", opt_level=0)
+    for i in (0, 2):
+        engine.submit(PROMPTS[i], COUNTS[i], stop=())
+    for _ in range(steps):
+        assert engine.step() == []
+    rows = engine.compile("cpu:2", opt_level=0).run()
+    assert [row.tokens for row in rows] == [alone[0], alone[2]]
+
+
+@pytest.mark.parametrize("program", ["read", "step"])
+def test_a_failed_compilation_keeps_sequences(
+    program: str, folder: Path, alone: list[list[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An engine runs no program of the earlier compilation, whose caches are not those of the
+    new program."""
+    engine = Engine(load(folder), slots=2, chunk=4, burst=2).compile("cpu", opt_level=0)
+    engine.submit(PROMPTS[2], COUNTS[2], stop=())
+    assert engine.step() == []
+    compile_one = compiler.compile
+
+    def fail(source: ark.Program, *arguments: Any, **options: Any) -> Any:
+        if source.name == program:
+            raise ark.CompileError("no such instruction")
+        return compile_one(source, *arguments, **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(compiler, "compile", fail)
+        with pytest.raises(ark.CompileError, match="no such instruction"):
+            engine.compile("cpu", opt_level=0)
+    with pytest.raises(ark.InvalidUsageError, match="not compiled"):
+        engine.step()
+    (row,) = engine.compile("cpu", opt_level=0).run()
+    assert row.tokens == alone[2]
 
 
 def test_a_slot_beyond_the_cache_is_an_error_of_the_run(folder: Path) -> None:

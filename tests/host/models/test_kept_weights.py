@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import ark_mlir as ark
+from ark_mlir.runtime.arrays.safetensors import read_safetensors
 
 torch: Any = pytest.importorskip("torch", reason="torch is not installed")
 save_file: Any = pytest.importorskip("safetensors.numpy").save_file
@@ -75,11 +76,9 @@ def test_a_llama(tiny: Any, tmp_path: Path, name: str, pick_target: Callable[[st
 
 
 def test_layers_in_the_order_of_activations_are_dequantized(tiny: Any, tmp_path: Path) -> None:
-    """Such a layer has no consecutive groups; all other layers stay quantized."""
+    """A layer in this order has no consecutive groups; all other layers stay quantized."""
     folder, _ = write(tiny, tmp_path, GPTQ)
     path = folder / "model.safetensors"
-    from ark_mlir.runtime.arrays.safetensors import read_safetensors
-
     arrays = {name: array.copy() for name, array in read_safetensors(path).items()}
     arrays["model.layers.1.mlp.up_proj.g_idx"] = arrays["model.layers.1.mlp.up_proj.g_idx"][::-1]
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
@@ -90,8 +89,6 @@ def test_layers_in_the_order_of_activations_are_dequantized(tiny: Any, tmp_path:
 
 
 def test_scales_are_checked(tiny: Any, tmp_path: Path) -> None:
-    from ark_mlir.runtime.arrays.safetensors import read_safetensors
-
     for name in FORMATS:
         folder, _ = write(tiny, tmp_path / name, FORMATS[name])
         path = folder / "model.safetensors"
@@ -101,6 +98,55 @@ def test_scales_are_checked(tiny: Any, tmp_path: Path) -> None:
         tiny.write_safetensors(path, arrays)
         with pytest.raises(ark.InvalidUsageError, match=rf"up_proj.{end}' has the scale nan"):
             ark.models.load(folder, max_length=16, keep_quantized=True)
+
+
+@pytest.mark.parametrize("name", ["gptq", "awq"])
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"qweight": np.zeros((), np.int32)}, "qweight and qzeros must be matrices of int32"),
+        ({"qweight": np.zeros((0, 8), np.int32)}, "qweight has shape"),
+        ({"qweight": np.zeros((8, 8), np.int64)}, "qweight and qzeros must be matrices of int32"),
+        ({"qzeros": np.zeros((1, 1), np.int32)}, "qzeros has shape"),
+        ({"qzeros": None}, r"lack .*up_proj\.qzeros, which belongs to .*up_proj\.qweight"),
+    ],
+)
+def test_damaged_layers(
+    tiny: Any, tmp_path: Path, name: str, change: dict[str, Any], message: str
+) -> None:
+    """The errors are those of a model whose weights are dequantized."""
+    folder, _ = write(tiny, tmp_path, FORMATS[name])
+    replace(tiny, folder, "model.layers.1.mlp.up_proj", change)
+    texts: list[str] = []
+    for kept in (False, True):
+        with pytest.raises(ark.InvalidUsageError, match=message) as caught:
+            ark.models.load(folder, max_length=16, keep_quantized=kept)
+        texts.append(str(caught.value))
+    assert texts[0] == texts[1]
+    assert "model.layers.1.mlp.up_proj" in texts[0]
+
+
+def test_layers_with_scales_of_integers_are_dequantized(tiny: Any, tmp_path: Path) -> None:
+    """A product with quantized weights has float scales."""
+    folder, _ = write(tiny, tmp_path, AWQ)
+    layer = "model.layers.1.mlp.up_proj"
+    scales = read_safetensors(folder / "model.safetensors")[f"{layer}.scales"]
+    replace(tiny, folder, layer, {"scales": np.full(scales.shape, 2, np.int32)})
+    kept, wide = (
+        ark.models.load(folder, max_length=16, keep_quantized=kept) for kept in (True, False)
+    )
+    assert "model.layers.0.mlp.up_proj.weight.quantized" in kept.parameters
+    np.testing.assert_array_equal(
+        kept.parameters[f"{layer}.weight"], wide.parameters[f"{layer}.weight"]
+    )
+
+
+def replace(tiny: Any, folder: Path, layer: str, change: dict[str, Any]) -> None:
+    """Replaces tensors of a layer in the files of a model, or removes them."""
+    path = folder / "model.safetensors"
+    arrays = {key: array.copy() for key, array in read_safetensors(path).items()}
+    arrays |= {f"{layer}.{key}": array for key, array in change.items()}
+    tiny.write_safetensors(path, {key: array for key, array in arrays.items() if array is not None})
 
 
 def test_refusals(tiny: Any, tmp_path: Path) -> None:

@@ -125,6 +125,8 @@ def test_invalid_entries(tmp_path: Path, entries: dict[str, Any], message: str) 
         ),
         ({"qzeros": np.zeros((5, 2), np.int32)}, r"qzeros has shape \[5, 2\].*require \[6, 2\]"),
         ({"qweight": np.zeros((6, 16), np.int64)}, "must be matrices of int32"),
+        ({"qweight": np.zeros((), np.int32)}, "must be matrices of int32"),
+        ({"qweight": np.zeros((0, 16), np.int32)}, r"qweight has shape \[0, 16\]"),
         ({"g_idx": np.full(48, 6, np.int32)}, "g_idx must have a group from 0 to 5"),
         ({"g_idx": np.zeros(3, np.int32)}, "g_idx must have a group from 0 to 5 for each input"),
     ],

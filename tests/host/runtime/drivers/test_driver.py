@@ -145,6 +145,12 @@ def test_a_failed_run_does_not_spoil_the_next(x: Array) -> None:
         (Outcome((0, 0), fault=Fault(1, 9, 8, 1)), ark.InvalidUsageError, r"net.py:8: .*\[0, 8\)"),
         (Outcome((0, 0), fault=Fault(1, 9, 8, 77)), ark.InvalidUsageError, "index 9 is out"),
         (Outcome((0, 0), fault=Fault(1, 9, 8, -1)), ark.InvalidUsageError, "index 9 is out"),
+        (
+            Outcome((0, 0), fault=Fault.of([1, 9, 8, (3 << 32) | 1])),
+            ark.DataRangeError,
+            r"net.py:8: .*sequence 2: index 9 is out of range \[0, 8\)",
+        ),
+        (Outcome((0, 0), fault=Fault.of([1, 9, 8, -1])), ark.DataRangeError, "[^:]*index 9 is out"),
     ],
 )
 def test_outcomes(x: Array, outcome: Outcome, error: type[ark.ArkError], message: str) -> None:

@@ -23,9 +23,12 @@ ark.program @eightBits(%x: tensor<1x512xbf16> {ark.kind = #ark.kind<input>, ark.
 
 // -----
 
-// Numbers of 4 bits become the lowest bits of floats of which the same float with the zero is subtracted.
+// Numbers of 4 bits become the lowest bits of floats of which the same float with the zero is subtracted. The four low
+// bits of a zero count.
 // CHECK-LABEL: func.func private @body_quantized_matmul_stream(
 // CHECK-SAME: memref<1x1024xbf16>, %{{[^ ]+}}: memref<64x8xf16>, %[[ZEROS:[^ ]+]]: memref<64x8xi8>
+// CHECK: %[[ZERO:.+]] = arith.andi %{{.+}}, %{{.+}} : i32
+// CHECK: arith.muli %[[ZERO]], %{{.+}} : i32
 // CHECK: %[[MASK:.+]] = arith.constant 983055 : i32
 // CHECK: arith.andi %{{.+}}, %[[MASK]]
 // CHECK: llvm.fsub %{{.+}}, %{{.+}} : vector<2xbf16>

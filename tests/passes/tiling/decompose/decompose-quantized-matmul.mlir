@@ -40,3 +40,22 @@ ark.program @fourBits(
   }
   ark.return %0 : tensor<2x8xf32>
 }
+
+// The four low bits of a zero count.
+// CHECK-LABEL: ark.program @fourBitsWithZeros
+// CHECK: ^bb0(%{{.+}}: f32, %[[BYTE:.+]]: i8, %{{.+}}: f16, %[[ZERO:.+]]: i8, %{{.+}}: f32):
+// CHECK: %[[WIDE:.+]] = arith.extui %[[ZERO]]
+// CHECK: %[[MASK:.+]] = arith.constant 15 : i32
+// CHECK: %[[LOW:.+]] = arith.andi %[[WIDE]], %[[MASK]]
+// CHECK: arith.subi %{{.+}}, %[[LOW]]
+ark.program @fourBitsWithZeros(
+    %x: tensor<2x64xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<8x32xi8> {ark.kind = #ark.kind<parameter>, ark.name = "w"},
+    %s: tensor<8x2xf16> {ark.kind = #ark.kind<parameter>, ark.name = "s"},
+    %z: tensor<8x2xi8> {ark.kind = #ark.kind<parameter>, ark.name = "z"}) -> (tensor<2x8xf32> {ark.name = "y"}) {
+  %0 = ark.group "g" (%a = %x, %b = %w, %c = %s, %d = %z) : (tensor<2x64xf32>, tensor<8x32xi8>, tensor<8x2xf16>, tensor<8x2xi8>) -> tensor<2x8xf32> {
+    %r = ark.quantized_matmul %a, %b scales %c zeros %d : (tensor<2x64xf32>, tensor<8x32xi8>, tensor<8x2xf16>, tensor<8x2xi8>) -> tensor<2x8xf32>
+    ark.yield %r : tensor<2x8xf32>
+  }
+  ark.return %0 : tensor<2x8xf32>
+}
