@@ -231,9 +231,11 @@ def Ark_AttentionOp : Ark_AnchorOp<"attention", [AttrSizedOperandSegments, Atten
   let summary = "softmax(q k^T * scale + mask) v for every head";
   let description = [{
     q is `[..., Hq, Tq, D]`, k and v are `[..., Hkv, Tk, D]`; query head `h` reads key head
-    `h / (Hq / Hkv)`. `kv_length` bounds `Tk` at run time: one length for all sequences, or one for
-    each, which are the leading extents of q. `causal` aligns the last query with the last valid key. The mask broadcasts to `[..., Hq, Tq, Tk]` and is added to the scores; a bool
-    mask keeps the scores where it is true. A row with no valid key gives zeros.
+    `h / (Hq / Hkv)`. `kv_length` bounds `Tk` at run time. The bound is a scalar, or has the shape of
+    the leading dimensions of q: each element then bounds the keys of one sequence, which are the
+    queries at one index of these dimensions. `causal` aligns the last query with the last valid key.
+    The mask broadcasts to `[..., Hq, Tq, Tk]` and is added to the scores; a bool mask keeps the
+    scores where it is true. A row with no valid key gives zeros.
 
     - (attention_c1) ranks agree and are three or more; q, k and v have one element type.
     - (attention_c2) leading extents agree, Hq is a multiple of Hkv, D and Tk agree.
@@ -469,8 +471,9 @@ def Ark_UpdateOp : Ark_Op<"update", [InferTypeOpAdaptor, AnchorOpInterface,
   let summary = "Writes a slice of a state in place and returns the updated tensor";
   let description = [{
     An entry of `static_offsets` is the offset of its dimension. The smallest i64 stands for the next
-    operand of `offsets`: one offset, or one for each sequence, which the first dimension counts. The
-    run reports an error if a slice does not fit, and does not write this slice.
+    operand of `offsets`. Such an offset is a scalar, or has one element for each index of the first
+    dimension, which counts the sequences of a batch. The run reports an error if a slice does not
+    fit, and does not write this slice.
 
     - (update_c1) the state is an `ark.kind = #ark.kind<state>` argument or the result of an update.
     - (update_c2) state and value have one rank and element type; the value fits into the state.

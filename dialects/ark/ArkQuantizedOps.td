@@ -19,6 +19,9 @@ def Ark_QuantizedMatmulOp : Ark_AnchorOp<"quantized_matmul"> {
     have no zeros. Weights of i8 are bytes of two unsigned numbers of 4 bits, of which the one with
     the lower index has the lower bits; without `zeros`, `z` is 8.
 
+    A program should have the op for 16 rows of `lhs` or fewer: threads widen the weights for each
+    row. More rows are correct, but each 16 rows read all weights again.
+
     - (quantized_matmul_c1) the operands are matrices.
     - (quantized_matmul_c2) a row of weights has the K elements of a row of `lhs`, in K / 2 bytes
       with 4 bits.

@@ -320,8 +320,8 @@ def Ark_CheckIndexOp : Ark_Op<"check_index"> {
   let description = [{
     Returns the index if it is valid and 0 otherwise, so that no access leaves its buffer. The first
     failure of a run is recorded, and the host raises it. With `sequence`, the record names the
-    sequence that the index belongs to. With `stores`, no store is executed whose address depends on
-    the result, if the index is not valid.
+    sequence that the index belongs to. With `stores`, stores at addresses that depend on the result
+    are skipped if the index is not valid.
 
     ```mlir
     %valid = ark.check_index %offset below %bound sequence %tile {stores}
@@ -339,11 +339,12 @@ def Ark_CheckIndexOp : Ark_Op<"check_index"> {
 }
 
 def Ark_StoreIndexOp : Ark_Op<"store_index", [Pure]> {
-  let summary = "An index inside of [0, bound), or one that stores are skipped for";
+  let summary = "An index in [0, bound), or 0 and no store";
   let description = [{
-    Returns the index if it is valid and 0 otherwise. If the index is not valid, no store is executed
-    whose address depends on the result. `ark-lower-check-index` makes the op, and `ark-guard-stores`
-    replaces it.
+    Returns the index if it is valid and 0 otherwise. Stores at addresses that depend on the result
+    are skipped if the index is not valid. `ark-lower-check-index` makes the op, which marks the index
+    until structured ops have become loops: their stores do not exist before. `ark-guard-stores` then
+    puts the stores into branches and replaces the op.
 
     ```mlir
     %valid = ark.store_index %offset below %bound

@@ -48,12 +48,22 @@ def extras(page: str) -> str:
     return f"## Optional packages\n{found[1]}"
 
 
+def with_extras(text: str, section: str) -> str:
+    """Returns the readme with the section of the extras before the first program.
+
+    Raises ValueError if README.md does not have exactly one section 'First program'.
+    """
+    parts = re.split(r"^(?=## First program\n)", text, flags=re.MULTILINE)
+    if len(parts) != 2:
+        raise ValueError(f"README.md: {len(parts) - 1} sections 'First program', expected 1")
+    return section.join(parts)
+
+
 def dynamic_metadata(field: str, settings: Mapping[str, object], *_: object) -> dict[str, str]:
     """Returns the field ``readme``, as scikit-build-core asks its providers for it."""
     if field != "readme" or settings:
         raise ValueError(f"only the field readme, without settings, not {field!r}: {settings}")
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     page = (ROOT / "docs" / "installation.md").read_text(encoding="utf-8")
-    head, first, rest = text.partition("## First program\n")
-    text = f"{head}{extras(page)}{first}{rest}"
+    text = with_extras(text, extras(page))
     return {"content-type": "text/markdown", "text": without_links(text)}

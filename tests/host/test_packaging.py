@@ -79,6 +79,17 @@ def test_a_page_without_extras_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
         readme.extras("# Installation\n\n## A wheel\n")
 
 
+def test_the_readme_needs_one_first_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The extras would land behind another section, without an error, if README.md renamed it."""
+    monkeypatch.syspath_prepend(ROOT / "lib" / "python")
+    readme = importlib.import_module("wheel_readme")
+    page = "# ark\n\n## First program\n\nText.\n"
+    assert readme.with_extras(page, "## E\n") == "# ark\n\n## E\n## First program\n\nText.\n"
+    for other in ("# ark\n\n### First program\n", page + page):
+        with pytest.raises(ValueError, match="sections 'First program', expected 1"):
+            readme.with_extras(other, "## E\n")
+
+
 def test_the_metadata_has_addresses_once_the_project_has_one(metadata: str) -> None:
     """The source has no public address; docs/installation.md says so. Whoever publishes the
     source replaces that sentence by [project.urls], and no address is invented before."""

@@ -315,9 +315,11 @@ func.func private @ark_record_time(%context: !llvm.ptr, %record: i1, %word: i64)
   return
 }
 
-// Records an index outside [0, bound), unless an index has been recorded before.
+// Records an index outside [0, bound), unless an index has been recorded before. The last operand
+// has the number of the task in its lower half. The upper half has the number of the sequence that
+// the index belongs to, plus one, or zero if the op has no sequences.
 func.func private @ark_report_index(%status: memref<4xi64>, %index: index, %bound: index,
-                                    %task: index) {
+                                    %task_and_sequence: index) {
   %none = arith.constant kErrorNone : i64
   %out_of_range = arith.constant kErrorIndex : i64
   %index_field = arith.constant kStatusIndex : index
@@ -335,7 +337,7 @@ func.func private @ark_report_index(%status: memref<4xi64>, %index: index, %boun
   memref.store %index_i64, %status[%index_field] : memref<4xi64>
   %bound_i64 = arith.index_cast %bound : index to i64
   memref.store %bound_i64, %status[%bound_field] : memref<4xi64>
-  %task_i64 = arith.index_cast %task : index to i64
+  %task_i64 = arith.index_cast %task_and_sequence : index to i64
   memref.store %task_i64, %status[%task_field] : memref<4xi64>
   cf.br ^finish
 

@@ -5,7 +5,8 @@
 // consecutive GPUs lie kRankCounterWords apart. The index of a semaphore in a signal is therefore
 // relative to the signalling GPU: its upper bits, from bit kRankShift on, are the distance to the
 // GPU of the counter. If another library or legacy IPC has chosen the addresses of the counters, the
-// distance can have more bits than field A of a signal. Field B has the upper half of the index.
+// distance can have more bits than field A of a signal. The index is the signed field A plus 2^32
+// times field B.
 //
 // The last of the counters of a GPU holds the epoch of the iteration that ends a launch. Values
 // from earlier launches are smaller than the current epoch, so nothing resets the word. Before the

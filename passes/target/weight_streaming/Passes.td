@@ -17,9 +17,10 @@ def StreamWeightsPass
     row is cut into 1, 2, 4, 8, 16 or 32 chunks of equal size, of 512 to 2560 bytes (1280 for 8-bit
     floats), a multiple of 16; rows of other lengths are loaded without weight rings. Weights may be
     8-bit floats with a row of any float type; threads convert them to f32 in registers. Chunks of
-    weights of 4 bits have at most 1024 bytes. Threads load the scales and zeros of quantized weights
-    one row ahead, and multiply the sums of a load by its scale; the elements of a load of 16 bytes
-    must have one scale. A function of each body computes the products of all vCTAs of a work item,
+    weights of 4 bits have at most 1024 bytes. The elements that a thread loads at once,
+    16 bytes of quantized weights, must have one scale; the sum of their products is multiplied by
+    this scale. Threads load the scales and zeros of the next row of weights before they wait for the
+    chunks of a row. A function of each body computes the products of all vCTAs of a work item,
     and the loop over vCTAs reads the results. `CudaStream.mlir` contains the code that all these
     functions share.
 
@@ -42,8 +43,8 @@ def StreamWeightsPass
     Elements of arguments that ops after the product read, such as a residual, are loaded before the
     product. If the row and the weights have the same 16-bit float type, tensor cores multiply them:
     the registers with a thread's share of a chunk are operands of `mma` without any exchange. They
-    also multiply a 16-bit row by quantized weights, which threads widen to its type, if all threads
-    of a row of the instruction have one scale.
+    also multiply a 16-bit row by quantized weights, which threads widen to its type, if the four
+    threads that hold a row of operand A load elements with one scale.
 
     The rate of copies for later work items is limited, because signals and activations queue behind
     copies. If lanes poll for LL packets, a work item sends its own packets before it issues more

@@ -162,7 +162,8 @@ struct DecomposeUpdate : OpConversionPattern<UpdateOp> {
         offsets.push_back(rewriter.getIndexAttr(offset));
         continue;
       }
-      // A vCTA writes to one sequence, if each has an offset.
+      // If each sequence has an offset, getUnitDims gives each tile one
+      // sequence: the offset of the tile is the number of the sequence.
       Value sequence = getType(scalars.front()).getRank() > 0
                            ? TileOffsetOp::create(rewriter, loc, 0).getResult()
                            : Value();

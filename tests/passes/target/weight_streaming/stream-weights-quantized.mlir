@@ -26,6 +26,7 @@ ark.program @eightBits(%x: tensor<1x512xbf16> {ark.kind = #ark.kind<input>, ark.
 // Numbers of 4 bits become the lowest bits of floats of which the same float with the zero is subtracted.
 // CHECK-LABEL: func.func private @body_quantized_matmul_stream(
 // CHECK-SAME: memref<1x1024xbf16>, %{{[^ ]+}}: memref<64x8xf16>, %[[ZEROS:[^ ]+]]: memref<64x8xi8>
+// CHECK: vector.shuffle %[[ROW:.+]], %[[ROW]] [0, 4, 1, 5, 2, 6, 3, 7, 8, 12, 9, 13, 10, 14, 11, 15, 16, 20, 17, 21, 18, 22, 19, 23, 24, 28, 25, 29, 26, 30, 27, 31] : vector<32xbf16>
 // CHECK: %[[MASK:.+]] = arith.constant 983055 : i32
 // CHECK: arith.andi %{{.+}}, %[[MASK]]
 // CHECK: llvm.fsub %{{.+}}, %{{.+}} : vector<2xbf16>

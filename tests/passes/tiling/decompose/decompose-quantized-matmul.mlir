@@ -23,13 +23,19 @@ ark.program @eightBits(
 // CHECK-LABEL: ark.program @fourBits
 // CHECK: affine_map<(d0, d1, d2) -> (d1, d2 floordiv 2)>, affine_map<(d0, d1, d2) -> (d1, 0)>
 // CHECK: ^bb0(%{{.+}}: f32, %[[BYTE:.+]]: i8, %{{.+}}: f16, %{{.+}}: f32):
-// CHECK: linalg.index 2
+// CHECK: %[[INDEX:.+]] = linalg.index 2
+// CHECK: %[[K:.+]] = arith.index_cast %[[INDEX]] : index to i32
+// CHECK: %[[ONE:.+]] = arith.constant 1 : i32
+// CHECK: %[[IS_SECOND:.+]] = arith.andi %[[K]], %[[ONE]] : i32
+// CHECK: %[[TWO:.+]] = arith.constant 2 : i32
+// CHECK: %[[SHIFT:.+]] = arith.shli %[[IS_SECOND]], %[[TWO]] : i32
 // CHECK: %[[WORD:.+]] = arith.extui %[[BYTE]]
-// CHECK: %[[SHIFTED:.+]] = arith.shrui %[[WORD]]
-// CHECK: %[[BITS:.+]] = arith.andi %[[SHIFTED]]
+// CHECK-DAG: %[[SHIFTED:.+]] = arith.shrui %[[WORD]], %[[SHIFT]] : i32
+// CHECK-DAG: %[[MASK:.+]] = arith.constant 15 : i32
+// CHECK: %[[BITS:.+]] = arith.andi %[[SHIFTED]], %[[MASK]] : i32
 // CHECK: %[[EIGHT:.+]] = arith.constant 8 : i32
-// CHECK: arith.subi %[[BITS]], %[[EIGHT]]
-// CHECK: arith.sitofp
+// CHECK: %[[NUMBER:.+]] = arith.subi %[[BITS]], %[[EIGHT]]
+// CHECK: arith.sitofp %[[NUMBER]]
 ark.program @fourBits(
     %x: tensor<2x64xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %w: tensor<8x32xi8> {ark.kind = #ark.kind<parameter>, ark.name = "w"},

@@ -122,3 +122,23 @@ ark.program @plannedHeadsAreWholeKeyHeads(
   ark.return %0 : tensor<16x16x64xf32>
 }
 }
+
+// -----
+
+module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 4, warps = 1,
+    shared_memory = 262144, bandwidth = 40, flops = 320, handoff = 200, barrier = 400, overhead = 50>} {
+// A tile of two sequences would have two lengths.
+ark.program @plannedTileHasOneLength(
+    %q: tensor<8x2x1x16xf32> {ark.kind = #ark.kind<input>, ark.name = "q"},
+    %k: tensor<8x2x8x16xf32> {ark.kind = #ark.kind<input>, ark.name = "k"},
+    %n: tensor<8xi32> {ark.kind = #ark.kind<input>, ark.name = "n"})
+    -> (tensor<8x2x1x16xf32> {ark.name = "y"}) {
+  // expected-error @below {{has tile extent 2 in dimension 0 of 'tensor<8x2x1x16xf32>', which the group does not permit: the nearest extent is 1}}
+  %0 = ark.group "g" (%a = %q, %b = %k, %c = %n) attributes {plan = {tile = [2, 2, 1, 16]}}
+      : (tensor<8x2x1x16xf32>, tensor<8x2x8x16xf32>, tensor<8xi32>) -> tensor<8x2x1x16xf32> {
+    %1 = ark.attention %a, %b, %b kv_length %c scale = 1.0 : (tensor<8x2x1x16xf32>, tensor<8x2x8x16xf32>, tensor<8x2x8x16xf32>, tensor<8xi32>) -> tensor<8x2x1x16xf32>
+    ark.yield %1 : tensor<8x2x1x16xf32>
+  }
+  ark.return %0 : tensor<8x2x1x16xf32>
+}
+}
