@@ -20,7 +20,8 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Returns true if an operand of a store is a part of the address.
+/// Returns true if an operand of a store is a part of the address, and false if
+/// it is the stored value. Returns nothing if the owner is no store.
 static std::optional<bool> isAddressOfStore(OpOperand &use) {
   return llvm::TypeSwitch<Operation *, std::optional<bool>>(use.getOwner())
       .Case<memref::StoreOp>(
@@ -39,12 +40,32 @@ public:
 
 private:
   LogicalResult visit(OpOperand &use);
+  LogicalResult visitControlFlow(OpOperand &use);
   void add(Value value) { values.insert(value); }
 
   llvm::SetVector<Value> values;
   llvm::SetVector<Operation *> stores;
 };
 } // namespace
+
+/// Visits an op with regions or a terminator. In another iteration, or behind
+/// the region of the index, the comparison of the index does not exist: values
+/// that such an op passes on are refused.
+LogicalResult DependentStores::visitControlFlow(OpOperand &use) {
+  Operation *op = use.getOwner();
+  if (isa<scf::IfOp>(op))
+    return success();
+  auto loop = dyn_cast<scf::ForOp>(op);
+  // The number of iterations does not move an address.
+  if (loop && use == loop.getUpperBoundMutable())
+    return success();
+  if (loop && use == loop.getLowerBoundMutable()) {
+    add(loop.getInductionVar());
+    return success();
+  }
+  return op->emitOpError("passes on an index that is only valid at run time, "
+                         "or a value that depends on it");
+}
 
 LogicalResult DependentStores::visit(OpOperand &use) {
   Operation *op = use.getOwner();
@@ -53,26 +74,14 @@ LogicalResult DependentStores::visit(OpOperand &use) {
       stores.insert(op);
     return success();
   }
-  if (auto loop = dyn_cast<scf::ForOp>(op)) {
-    // The number of iterations does not move an address.
-    if (use == loop.getLowerBoundMutable())
-      add(loop.getInductionVar());
-    if (BlockArgument argument = loop.getTiedLoopRegionIterArg(&use)) {
-      add(argument);
-      add(loop.getTiedLoopResult(&use));
-    }
+  if (op->getNumRegions() > 0 || op->hasTrait<OpTrait::IsTerminator>())
+    return visitControlFlow(use);
+  // A loaded value is data: a store at an address computed from it is not
+  // guarded.
+  if (hasSingleEffect<MemoryEffects::Read>(op))
     return success();
-  }
-  if (auto yield = dyn_cast<scf::YieldOp>(op)) {
-    Operation *parent = op->getParentOp();
-    add(parent->getResult(use.getOperandNumber()));
-    if (auto loop = dyn_cast<scf::ForOp>(parent))
-      add(loop.getRegionIterArg(use.getOperandNumber()));
-    return success();
-  }
-  // What is read at the address is no address.
-  if (isa<scf::IfOp, func::CallOp>(op) ||
-      hasSingleEffect<MemoryEffects::Read>(op))
+  // A function cannot write at a number, such as one that it reports.
+  if (isa<func::CallOp>(op) && use.get().getType().isIntOrIndexOrFloat())
     return success();
   if (!isMemoryEffectFree(op))
     return op->emitOpError("writes at an index that is only valid at run time, "

@@ -47,7 +47,10 @@ def GuardStoresPass : Pass<"ark-guard-stores", "::mlir::func::FuncOp"> {
     }
     ```
 
-    Emits an error at an op that writes to such an address in another way.
+    Emits an error at an op that writes to such an address in another way, which includes calls with a
+    buffer or a pointer that depends on the index. A branch has the comparison next to the index as its
+    condition. The pass hence also emits an error if such a value leaves a region or an iteration: at
+    a yield, an initial value or the step of a loop.
   }];
   let dependentDialects = [
     "::mlir::arith::ArithDialect",

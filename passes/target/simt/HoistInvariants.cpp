@@ -1,5 +1,6 @@
 //===- HoistInvariants.cpp - Hoists ops that all vCTAs share --------------===//
 
+#include "lib/support/QuantizedProducts.h"
 #include "passes/target/simt/Passes.h"
 #include "passes/target/support/Aliasing.h"
 #include "passes/target/support/Bodies.h"
@@ -121,7 +122,10 @@ SmallVector<Operation *> InvariantFinder::find() {
 static bool isSingleProduct(scf::ForOp vctas) {
   return vctas.getInductionVar().use_empty() &&
          llvm::any_of(vctas.getBody()->getOps<linalg::LinalgOp>(),
-                      linalg::isaContractionOpInterface);
+                      [](linalg::LinalgOp op) {
+                        return linalg::isaContractionOpInterface(op) ||
+                               matchQuantizedProduct(op);
+                      });
 }
 
 namespace {

@@ -2,6 +2,8 @@
 
 #include "passes/target/weight_streaming/QuantizedChunks.h"
 
+#include "lib/support/QuantizedProducts.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -9,8 +11,6 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// The zero of numbers of 4 bits without a buffer of zeros.
-static constexpr int64_t kDefaultZero = 8;
 /// Numbers of 4 bits in a word of 32 bits.
 static constexpr int64_t kPerWord = 8;
 

@@ -2,9 +2,6 @@
 
 #include "passes/target/weight_streaming/StreamReader.h"
 
-#include "passes/kernel/KernelAbi.h"
-#include "passes/target/memory_access/WideLoad.h"
-
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -15,11 +12,9 @@ using namespace mlir;
 using namespace mlir::ark;
 
 static constexpr int64_t kWordBits = 32;
-static constexpr int64_t kLoadWords = kLoadBytes * 8 / kWordBits;
-static constexpr int64_t kWarpSize = abi::kCudaWarpSize;
 
-/// Returns true if all elements that the threads of a row of an instruction
-/// load at once have one scale.
+/// Returns true if groups of `elements` consecutive elements of a row have one
+/// scale: those that the threads which hold a row of operand A load at once.
 static bool haveOneScale(const WeightStream &stream, int64_t elements) {
   int64_t group = stream.quantization->product.group;
   return group == 0 ||
@@ -125,14 +120,11 @@ void StreamReader::multiplyMatrices(ArrayRef<Value> row, ArrayRef<Value> chunk,
     multiplyWords(getWeightType(), getWords(a), getWords(b), accumulators);
 }
 
-/// Returns `scale * value + sum`.
-Value StreamReader::addScaled(Value scale, Value value, Value sum) {
-  return math::FmaOp::create(builder, scale, value, sum);
-}
-
-/// Multiplies chunks of quantized weights. The products of one load have one
-/// scale in each thread, and with tensor cores in all threads of a row of the
-/// instruction: the sums of the load get the scale, and not the weights.
+/// Multiplies chunks of quantized weights. The elements of one load of a thread
+/// have one scale, which multiplies the sum of their products, and not each
+/// weight. With tensor cores, the threads of a quad hold one row of operand A,
+/// whose products have one accumulator: the loads of these threads have one
+/// scale.
 void StreamReader::multiplyQuantized(const WeightStream &stream,
                                      ArrayRef<Value> row, ArrayRef<Value> chunk,
                                      ArrayRef<Value> factors,
@@ -146,8 +138,9 @@ void StreamReader::multiplyQuantized(const WeightStream &stream,
     if (!usesTensorCores(row)) {
       Value sum = none;
       for (auto [at, weight] : llvm::enumerate(widener.getScalars(b, zero)))
-        sum = addScaled(weight, extendElement(a, at), sum);
-      accumulators[load] = addScaled(scale, sum, accumulators[load]);
+        sum = math::FmaOp::create(builder, weight, extendElement(a, at), sum);
+      accumulators[load] =
+          math::FmaOp::create(builder, scale, sum, accumulators[load]);
       continue;
     }
     Type element = cast<VectorType>(a.getType()).getElementType();
@@ -157,7 +150,7 @@ void StreamReader::multiplyQuantized(const WeightStream &stream,
       llvm::append_range(weights, getWords(pair));
     multiplyWords(element, getWords(a), weights, sums);
     for (auto [accumulator, sum] : llvm::zip(accumulators, sums))
-      accumulator = addScaled(scale, sum, accumulator);
+      accumulator = math::FmaOp::create(builder, scale, sum, accumulator);
   }
 }
 

@@ -2,9 +2,7 @@
 
 #include "passes/target/weight_streaming/StreamReader.h"
 
-#include "passes/kernel/KernelAbi.h"
 #include "passes/target/memory_access/SpacePointer.h"
-#include "passes/target/memory_access/WideLoad.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -16,9 +14,6 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-static constexpr int64_t kLoadWords = kLoadBytes / 4;
-/// The kernel texts of weight rings fix the warp size.
-static constexpr int64_t kWarpSize = abi::kCudaWarpSize;
 static constexpr int64_t kWarpLoadBytes = kWarpSize * kLoadBytes;
 
 std::optional<EarlyRead> ark::matchEarlyRead(memref::SubViewOp tile,
@@ -145,37 +140,48 @@ SmallVector<Value> StreamReader::loadChunk(const WeightStream &stream,
   return values;
 }
 
-/// Loads the elements of the row that a thread multiplies by its chunks.
-SmallVector<Value> StreamReader::loadRow(const WeightStream &stream, Value row,
-                                         Value warpOfRow) {
-  int64_t size = stream.getChunkElements();
-  int64_t width = getVectorType(getWeightType()).getNumElements();
+/// Returns the column of the first element of each load of a thread, for the
+/// chunks of one row. A load beyond the end of the chunk has the column of the
+/// first load of the chunk.
+SmallVector<Value> StreamReader::getColumns(const WeightStream &stream,
+                                            Value warpOfRow) {
+  auto add = [&](Value a, Value b) -> Value {
+    return arith::AddIOp::create(builder, a, b);
+  };
   auto times = [&](Value value, int64_t factor) -> Value {
     return arith::MulIOp::create(builder, value, index(factor));
   };
-  VectorType type =
-      getVectorType(cast<MemRefType>(row.getType()).getElementType());
-  SmallVector<Value> values;
+  int64_t size = stream.getChunkElements();
+  int64_t width = getVectorType(getWeightType()).getNumElements();
+  SmallVector<Value> columns;
   for (int64_t chunk = 0; chunk < stream.getChunksPerWarp(); ++chunk) {
     Value begin = times(warpOfRow, size);
     if (chunk != 0)
-      begin = arith::AddIOp::create(builder, begin,
-                                    index(chunk * kStreamWarps * size));
-    Value first = arith::AddIOp::create(builder, begin, times(inWarp, width));
-    for (int64_t load = 0; load < getNumLoads(stream); ++load) {
-      Value isIn = isInChunk(stream, load);
-      Value column = arith::AddIOp::create(builder, first,
-                                           index(load * kWarpSize * width));
-      Value loaded = vector::LoadOp::create(
-          builder, type, row,
-          ValueRange{index(0), selectIf(isIn, column, first)},
-          /*nontemporal=*/false, llvm::MaybeAlign(kLoadBytes));
-      loaded = zeroUnless(isIn, loaded);
-      if (stream.quantization && usesTensorCores(loaded))
-        loaded =
-            WeightWidener(builder, stream.getNumBits() == 4).arrangeRow(loaded);
-      values.push_back(loaded);
-    }
+      begin = add(begin, index(chunk * kStreamWarps * size));
+    Value first = add(begin, times(inWarp, width));
+    for (int64_t load = 0; load < getNumLoads(stream); ++load)
+      columns.push_back(selectIf(isInChunk(stream, load),
+                                 add(first, index(load * kWarpSize * width)),
+                                 first));
+  }
+  return columns;
+}
+
+/// Loads the elements of the row that a thread multiplies by its chunks.
+SmallVector<Value> StreamReader::loadRow(const WeightStream &stream, Value row,
+                                         Value warpOfRow) {
+  VectorType type =
+      getVectorType(cast<MemRefType>(row.getType()).getElementType());
+  SmallVector<Value> values;
+  for (auto [at, column] : llvm::enumerate(getColumns(stream, warpOfRow))) {
+    Value loaded = vector::LoadOp::create(
+        builder, type, row, ValueRange{index(0), column},
+        /*nontemporal=*/false, llvm::MaybeAlign(kLoadBytes));
+    loaded = zeroUnless(isInChunk(stream, at % getNumLoads(stream)), loaded);
+    if (stream.quantization && usesTensorCores(loaded))
+      loaded =
+          WeightWidener(builder, stream.getNumBits() == 4).arrangeRow(loaded);
+    values.push_back(loaded);
   }
   return values;
 }
@@ -235,33 +241,20 @@ SmallVector<Value> StreamReader::loadFactors(const WeightStream &stream,
   SmallVector<Value> factors;
   if (!stream.quantization)
     return factors;
-  auto add = [&](Value a, Value b) -> Value {
-    return arith::AddIOp::create(builder, a, b);
-  };
-  auto times = [&](Value value, int64_t factor) -> Value {
-    return arith::MulIOp::create(builder, value, index(factor));
-  };
-  int64_t width = getVectorType(getWeightType()).getNumElements();
-  int64_t size = stream.getChunkElements();
   int64_t group = stream.quantization->product.group;
-  Value row =
-      add(times(function.getArgument(0), stream.rowsPerVcta),
-          arith::DivUIOp::create(builder, item, index(stream.chunksPerRow)));
+  Value row = arith::AddIOp::create(
+      builder,
+      arith::MulIOp::create(builder, function.getArgument(0),
+                            index(stream.rowsPerVcta)),
+      arith::DivUIOp::create(builder, item, index(stream.chunksPerRow)));
   row = arith::MinUIOp::create(builder, row, index(stream.getNumRows() - 1));
-  for (int64_t chunk = 0; chunk < stream.getChunksPerWarp(); ++chunk) {
-    Value first = add(times(add(warpOfRow, index(chunk * kStreamWarps)), size),
-                      times(inWarp, width));
-    for (int64_t load = 0; load < getNumLoads(stream); ++load) {
-      Value column =
-          selectIf(isInChunk(stream, load),
-                   add(first, index(load * kWarpSize * width)), first);
-      Value at = group == 0
-                     ? index(0)
-                     : arith::DivUIOp::create(builder, column, index(group))
-                           .getResult();
-      for (Value buffer : buffers)
-        factors.push_back(loadFactor(buffer, row, at));
-    }
+  for (Value column : getColumns(stream, warpOfRow)) {
+    Value at =
+        group == 0
+            ? index(0)
+            : arith::DivUIOp::create(builder, column, index(group)).getResult();
+    for (Value buffer : buffers)
+      factors.push_back(loadFactor(buffer, row, at));
   }
   return factors;
 }

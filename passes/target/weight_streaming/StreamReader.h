@@ -3,7 +3,9 @@
 #ifndef ARK_PASSES_TARGET_WEIGHT_STREAMING_STREAMREADER_H
 #define ARK_PASSES_TARGET_WEIGHT_STREAMING_STREAMREADER_H
 
+#include "passes/kernel/KernelAbi.h"
 #include "passes/target/matrix_units/MatrixInstruction.h"
+#include "passes/target/memory_access/WideLoad.h"
 #include "passes/target/weight_streaming/QuantizedChunks.h"
 #include "passes/target/weight_streaming/WeightStreams.h"
 
@@ -11,6 +13,11 @@
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace mlir::ark {
+
+/// Words of 32 bits that a thread loads at once.
+inline constexpr int64_t kLoadWords = kLoadBytes / 4;
+/// The kernel texts of weight rings fix the warp size.
+inline constexpr int64_t kWarpSize = abi::kCudaWarpSize;
 
 /// A tile that is loaded before the products although it is read after them:
 /// each vCTA reads consecutive elements of a `memref<1xN>`. `copy` holds the
@@ -51,6 +58,7 @@ private:
   Value isInChunk(const WeightStream &stream, int64_t load);
   Value selectIf(Value condition, Value value, Value other);
   Value zeroUnless(Value condition, Value loaded);
+  SmallVector<Value> getColumns(const WeightStream &stream, Value warpOfRow);
   SmallVector<Value> loadRow(const WeightStream &stream, Value row,
                              Value warpOfRow);
   SmallVector<Value> loadChunk(const WeightStream &stream, Value slot);
@@ -65,7 +73,6 @@ private:
   void multiplyMatrices(ArrayRef<Value> row, ArrayRef<Value> chunk,
                         MutableArrayRef<Value> accumulators);
   Value extendElement(Value vector, int64_t element);
-  Value addScaled(Value scale, Value value, Value sum);
   void multiplyQuantized(const WeightStream &stream, ArrayRef<Value> row,
                          ArrayRef<Value> chunk, ArrayRef<Value> factors,
                          MutableArrayRef<Value> accumulators);

@@ -69,14 +69,11 @@ static bool isPlainRowProduct(linalg::GenericOp op) {
   if (op.getNumDpsInputs() != 2 || op.getNumDpsInits() != 1 ||
       op.getNumLoops() != 3 || !linalg::isaContractionOpInterface(op))
     return false;
-  MLIRContext *context = op.getContext();
-  AffineExpr m, n, k;
-  bindDims(context, m, n, k);
-  auto map = [&](AffineExpr first, AffineExpr second) {
-    return AffineMap::get(3, 0, {first, second}, context);
+  auto map = [&](ArrayRef<unsigned> dims) {
+    return AffineMap::getMultiDimMapWithTargets(3, dims, op.getContext());
   };
-  SmallVector<AffineMap> maps = op.getIndexingMapsArray();
-  return maps[0] == map(m, k) && maps[1] == map(n, k) && maps[2] == map(m, n);
+  return op.getIndexingMapsArray() ==
+         SmallVector<AffineMap>{map({0, 2}), map({1, 2}), map({0, 1})};
 }
 
 /// Returns true if the result is a row of f32.
@@ -196,11 +193,11 @@ bool ark::isUnchangedBefore(linalg::GenericOp reader, Value buffer,
   return false;
 }
 
-/// Returns true if both types are the same float type, or if the weight has 8
+/// Returns true if both types are the same float type, or if the weight has few
 /// bits and can be converted in registers.
-static bool canMultiply(Type row, Type weight) {
+static bool canMultiply(Type row, Type weight, bool isQuantized) {
   bool isFloat = row.isBF16() || row.isF16() || row.isF32() || isNarrow(row);
-  return isFloat && (row == weight || isNarrow(weight));
+  return isFloat && (row == weight || isNarrow(weight) || isQuantized);
 }
 
 static std::optional<WeightStream> match(linalg::GenericOp op,
@@ -230,7 +227,8 @@ static std::optional<WeightStream> match(linalg::GenericOp op,
     return std::nullopt;
   MemRefType type = stream.getType();
   if (!type.hasStaticShape() || !type.getLayout().isIdentity() ||
-      !(quantized || canMultiply(row.getElementType(), type.getElementType())))
+      !canMultiply(row.getElementType(), type.getElementType(),
+                   quantized.has_value()))
     return std::nullopt;
   stream.rowsPerVcta = *rows;
   if ((quantized && !readQuantization(stream, vctas)) || !cutRow(stream))

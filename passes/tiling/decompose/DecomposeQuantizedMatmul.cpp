@@ -1,5 +1,6 @@
 //===- DecomposeQuantizedMatmul.cpp - Decompose quantized products --------===//
 
+#include "lib/support/QuantizedProducts.h"
 #include "passes/tiling/decompose/Decompose.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -9,59 +10,36 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// The zero of numbers of 4 bits without a tensor of zeros.
-static constexpr int64_t kDefaultZero = 8;
-
 namespace {
 /// Creates the op `out[m, n] += x[m, k] * (w[n, k] - z[n, g]) * s[n, g]`, whose
 /// loops are m, n and k. `matchQuantizedProduct` recognises the op.
 class ProductBuilder {
 public:
   ProductBuilder(QuantizedMatmulOp op, OpBuilder &builder)
-      : op(op), builder(builder), loc(op.getLoc()), group(op.getGroup()),
-        hasFourBits(cast<RankedTensorType>(op.getWeights().getType())
-                        .getElementType()
-                        .isInteger(8)) {}
+      : op(op), builder(builder), loc(op.getLoc()) {
+    bool hasOneGroup =
+        cast<RankedTensorType>(op.getScales().getType()).getDimSize(1) == 1;
+    product.group = hasOneGroup ? 0 : op.getGroup();
+    product.hasFourBits = getElementTypeOrSelf(op.getWeights()).isInteger(8);
+    product.hasZeros = static_cast<bool>(op.getZeros());
+  }
 
   Value build(Value lhs, Value scales, Type element);
 
 private:
-  SmallVector<AffineMap> getMaps();
   Value getNumber(OpBuilder &b, Value weight, Value zero);
 
   QuantizedMatmulOp op;
   OpBuilder &builder;
   Location loc;
-  int64_t group;
-  bool hasFourBits;
+  QuantizedProduct product;
 };
 } // namespace
-
-/// Returns the maps of the input, the weights, the scales, the zeros if there
-/// are any, and the result.
-SmallVector<AffineMap> ProductBuilder::getMaps() {
-  MLIRContext *context = builder.getContext();
-  AffineExpr m, n, k;
-  bindDims(context, m, n, k);
-  auto map = [&](AffineExpr first, AffineExpr second) {
-    return AffineMap::get(3, 0, {first, second}, context);
-  };
-  bool hasOneGroup =
-      cast<RankedTensorType>(op.getScales().getType()).getDimSize(1) == 1;
-  AffineExpr groupOf =
-      hasOneGroup ? getAffineConstantExpr(0, context) : k.floorDiv(group);
-  SmallVector<AffineMap> maps = {
-      map(m, k), map(n, hasFourBits ? k.floorDiv(2) : k), map(n, groupOf)};
-  if (op.getZeros())
-    maps.push_back(map(n, groupOf));
-  maps.push_back(map(m, n));
-  return maps;
-}
 
 /// Returns the number that a weight stands for, without its scale, as f32.
 Value ProductBuilder::getNumber(OpBuilder &b, Value weight, Value zero) {
   Type f32 = b.getF32Type(), i32 = b.getI32Type();
-  if (!hasFourBits)
+  if (!product.hasFourBits)
     return convertScalar(b, loc, weight, f32);
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIntOp::create(b, loc, value, 32);
@@ -92,17 +70,17 @@ Value ProductBuilder::build(Value lhs, Value scales, Type element) {
                                  utils::IteratorType::reduction};
   return linalg::GenericOp::create(
              builder, loc, TypeRange{init.getType()}, inputs, ValueRange{init},
-             getMaps(), loops,
+             product.getMaps(op.getContext()), loops,
              [&](OpBuilder &b, Location l, ValueRange elements) {
                Value zero = op.getZeros() ? elements[3] : Value();
                Value x = convertScalar(b, l, elements[0], element);
                Value scale = convertScalar(b, l, elements[2], element);
                Value weight = arith::MulFOp::create(
                    b, l, getNumber(b, elements[1], zero), scale);
-               Value product = arith::MulFOp::create(b, l, x, weight);
+               Value scaled = arith::MulFOp::create(b, l, x, weight);
                linalg::YieldOp::create(
                    b, l,
-                   arith::AddFOp::create(b, l, elements.back(), product)
+                   arith::AddFOp::create(b, l, elements.back(), scaled)
                        .getResult());
              })
       .getResult(0);

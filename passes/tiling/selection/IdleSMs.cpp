@@ -65,6 +65,23 @@ static Work estimateMatmul(MatmulOp op, ArrayRef<int64_t> tile) {
           2 * count(tile) * depth};
 }
 
+/// A tile reads the scales and zeros of its columns with the weights, whose
+/// bytes have one or two numbers.
+static Work estimateQuantizedMatmul(QuantizedMatmulOp op,
+                                    ArrayRef<int64_t> tile) {
+  double depth = tensorType(op.getLhs()).getShape().back();
+  auto countRowBytes = [](Value operand) {
+    return tensorType(operand).getShape().back() * getElementBytes(operand);
+  };
+  double columnBytes =
+      countRowBytes(op.getWeights()) + countRowBytes(op.getScales());
+  if (Value zeros = op.getZeros())
+    columnBytes += countRowBytes(zeros);
+  return {tile[0] * countRowBytes(op.getLhs()) + tile[1] * columnBytes +
+              count(tile) * getElementBytes(op.getResult()),
+          2 * count(tile) * depth};
+}
+
 static Work estimateAttention(AttentionOpInterface op, ArrayRef<int64_t> domain,
                               ArrayRef<int64_t> tile) {
   int64_t rank = tile.size();
@@ -101,6 +118,8 @@ static Work estimate(GroupOp group, ArrayRef<int64_t> tile) {
   Operation *anchor = getTileAnchor(group);
   if (auto matmul = dyn_cast_if_present<MatmulOp>(anchor))
     return estimateMatmul(matmul, tile);
+  if (auto matmul = dyn_cast_if_present<QuantizedMatmulOp>(anchor))
+    return estimateQuantizedMatmul(matmul, tile);
   if (auto attention = dyn_cast_if_present<AttentionOpInterface>(anchor))
     return estimateAttention(attention, getDomain(group), tile);
   if (auto gradient = dyn_cast_if_present<AttentionGradientOpInterface>(anchor))

@@ -336,3 +336,40 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
   }
   return
 }
+
+// -----
+
+// A quantized product is one, too.
+#x = affine_map<(m, n, k) -> (m, k)>
+#w = affine_map<(m, n, k) -> (n, k)>
+#s = affine_map<(m, n, k) -> (n, 0)>
+#y = affine_map<(m, n, k) -> (m, n)>
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// CHECK-LABEL: func.func private @body(
+// CHECK: scf.for
+// CHECK-NEXT: linalg.fill
+// CHECK-NEXT: linalg.generic
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<1x4xf32> {llvm.noalias},
+    %w: memref<8x4xf8E4M3FN> {llvm.noalias}, %s: memref<8x1xf32> {llvm.noalias}, %out: memref<1x8xf32> {llvm.noalias}) {
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant 0.0 : f32
+  %t = memref.alloca() : memref<1x8xf32>
+  scf.for %v = %begin to %end step %c1 {
+    linalg.fill ins(%zero : f32) outs(%t : memref<1x8xf32>)
+    linalg.generic {indexing_maps = [#x, #w, #s, #y], iterator_types = ["parallel", "parallel", "reduction"]}
+        ins(%x, %w, %s : memref<1x4xf32>, memref<8x4xf8E4M3FN>, memref<8x1xf32>) outs(%t : memref<1x8xf32>) {
+    ^bb0(%a: f32, %b: f8E4M3FN, %c: f32, %o: f32):
+      %number = arith.extf %b : f8E4M3FN to f32
+      %scaled = arith.mulf %number, %c : f32
+      %product = arith.mulf %a, %scaled : f32
+      %sum = arith.addf %o, %product : f32
+      linalg.yield %sum : f32
+    }
+    linalg.copy ins(%t : memref<1x8xf32>) outs(%out : memref<1x8xf32>)
+  }
+  return
+}
