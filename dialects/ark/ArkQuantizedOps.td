@@ -22,6 +22,9 @@ def Ark_QuantizedMatmulOp : Ark_AnchorOp<"quantized_matmul"> {
     A program should have the op for 16 rows of `lhs` or fewer: threads widen the weights for each
     row. More rows are correct, but each 16 rows read all weights again.
 
+    A program should have the op for 16 rows of `lhs` or fewer: threads widen the weights for each
+    row. More rows are correct, but each 16 rows read all weights again.
+
     - (quantized_matmul_c1) the operands are matrices.
     - (quantized_matmul_c2) a row of weights has the K elements of a row of `lhs`, in K / 2 bytes
       with 4 bits.

@@ -58,7 +58,8 @@ static bool hasNumberOfFourBits(Value number, Value byte, Value zero) {
   if (!zero)
     return matchPattern(number, m_Op<arith::SIToFPOp>(m_Op<arith::SubIOp>(
                                     bits, Constant{kDefaultZero})));
-  auto wideZero = m_Op<arith::ExtUIOp>(matchers::m_Val(zero));
+  auto wideZero = m_Op<arith::AndIOp>(
+      m_Op<arith::ExtUIOp>(matchers::m_Val(zero)), Constant{15});
   return matchPattern(
       number, m_Op<arith::SIToFPOp>(m_Op<arith::SubIOp>(bits, wideZero)));
 }
@@ -123,7 +124,7 @@ static std::optional<int64_t> getGroup(AffineMap map) {
 /// Returns true if the loops are m, n and, as the only reduction, k.
 static bool hasLoopsOfProduct(linalg::GenericOp op) {
   return op.getNumLoops() == 3 && op.getNumReductionLoops() == 1 &&
-         isReductionIterator(op.getIteratorTypesArray().back());
+         op.getIteratorTypesArray().back() == utils::IteratorType::reduction;
 }
 
 std::optional<QuantizedProduct> ark::matchQuantizedProduct(Operation *any) {

@@ -70,7 +70,6 @@ func.func @addressesThatDependOnTheIndex(%m: memref<8x4xf32>, %index: index, %va
 // CHECK-NEXT: memref.store
 // CHECK-NOT: scf.if
 // CHECK: return
-// STAT: (S) 0 guarded
 func.func @otherStoresStay(%m: memref<8xf32>, %index: index, %x: f32) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -96,7 +95,6 @@ func.func @otherStoresStay(%m: memref<8xf32>, %index: index, %x: f32) {
 // CHECK: scf.if %[[I_INSIDE]] {
 // CHECK-NEXT: scf.if %[[J_INSIDE]] {
 // CHECK-NEXT: memref.store
-// STAT: (S) 2 guarded
 func.func @twoIndices(%m: memref<8x4xf32>, %i: index, %j: index, %x: f32) {
   %c4 = arith.constant 4 : index
   %c8 = arith.constant 8 : index
@@ -114,7 +112,6 @@ func.func @twoIndices(%m: memref<8x4xf32>, %i: index, %j: index, %x: f32) {
 // CHECK: %[[INSIDE:.+]] = arith.cmpi ult, %[[I]], %
 // CHECK: scf.if %[[INSIDE]] {
 // CHECK-NEXT: memref.store
-// STAT: (S) 1 guarded
 func.func @indexOfAnIteration(%m: memref<8xf32>, %x: f32) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -133,7 +130,6 @@ func.func @indexOfAnIteration(%m: memref<8xf32>, %x: f32) {
 // CHECK-LABEL: func.func @callWithTheIndex(
 // CHECK: %[[VALID:.+]] = arith.select
 // CHECK-NEXT: call @report(%[[VALID]])
-// STAT: (S) 0 guarded
 func.func private @report(index)
 func.func @callWithTheIndex(%index: index) {
   %c8 = arith.constant 8 : index

@@ -4,7 +4,7 @@
 module attributes {ark.target = #ark.target<backend = hip, arch = "gfx942", sms = 304, warps = 8,
     shared_memory = 65536, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
 ark.kernel @k {
-    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @rematerialised, operands = 0 : i64}, {function = @highPressure, operands = 0 : i64}], buffers = [], tasks = [],
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @rematerialised, operands = 0 : i64}, {function = @highPressure, operands = 0 : i64}, {function = @branchBefore, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
@@ -50,6 +50,34 @@ func.func private @highPressure(%begin: index, %end: index, %task: index, %statu
     %a = memref.load %x[%i] : memref<512xf32>
     memref.store %a, %y[%i] : memref<512xf32>
   } {ark.high_register_pressure, mapping = [#gpu.thread<linear_dim_0>]}
+  return
+}
+// One thread takes a branch before the loop over vCTAs, such as the report of an index out of bounds. The id that the
+// loop rematerialises lies behind the branch.
+// CHECK-LABEL: func.func private @branchBefore(
+// CHECK: scf.if
+// CHECK: call @report
+// CHECK-NOT: gpu.thread_id
+// CHECK: {{^    }$}}
+// CHECK: %[[ID:.+]] = gpu.thread_id x
+// CHECK-NEXT: arith.index_cast %[[ID]] : index to i32
+// CHECK: scf.for
+func.func private @report(index)
+func.func private @branchBefore(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<512xf32>, %y: memref<8x512xf32>, %index: index) {
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %f = arith.constant 0.0 : f32
+  %outside = arith.cmpi uge, %index, %c8 : index
+  scf.if %outside {
+    memref.store %f, %x[%c1] : memref<512xf32>
+    func.call @report(%index) : (index) -> ()
+  }
+  scf.for %v = %begin to %end step %c1 {
+    scf.forall (%i) in (512) {
+      %a = memref.load %x[%i] : memref<512xf32>
+      memref.store %a, %y[%v, %i] : memref<8x512xf32>
+    } {ark.full_register_pressure, mapping = [#gpu.thread<linear_dim_0>]}
+  }
   return
 }
 }

@@ -46,7 +46,7 @@ ark.program @sameBody(%x: tensor<1x1024xbf16> {ark.kind = #ark.kind<input>, ark.
 
 // The number with the lower index has the upper bits of a byte.
 // CHECK-LABEL: ark.kernel @upperBitsFirst
-// CHECK-NOT: call @{{.+}}_stream(
+// CHECK-NOT: @body_custom_stream
 #x = affine_map<(m, n, k) -> (m, k)>
 #w = affine_map<(m, n, k) -> (n, k floordiv 2)>
 #s = affine_map<(m, n, k) -> (n, 0)>
@@ -91,7 +91,7 @@ ark.program @upperBitsFirst(%x: tensor<1x1024xbf16> {ark.kind = #ark.kind<input>
 
 // Numbers of 4 bits with a sign.
 // CHECK-LABEL: ark.kernel @signedNumbers
-// CHECK-NOT: call @{{.+}}_stream(
+// CHECK-NOT: @body_custom_stream
 #x = affine_map<(m, n, k) -> (m, k)>
 #w = affine_map<(m, n, k) -> (n, k floordiv 2)>
 #s = affine_map<(m, n, k) -> (n, 0)>
@@ -137,7 +137,7 @@ ark.program @signedNumbers(%x: tensor<1x1024xbf16> {ark.kind = #ark.kind<input>,
 
 // Another zero than 8.
 // CHECK-LABEL: ark.kernel @anotherZero
-// CHECK-NOT: call @{{.+}}_stream(
+// CHECK-NOT: @body_custom_stream
 #x = affine_map<(m, n, k) -> (m, k)>
 #w = affine_map<(m, n, k) -> (n, k floordiv 2)>
 #s = affine_map<(m, n, k) -> (n, 0)>
@@ -182,7 +182,7 @@ ark.program @anotherZero(%x: tensor<1x1024xbf16> {ark.kind = #ark.kind<input>, a
 
 // The product of a function of the weights.
 // CHECK-LABEL: ark.kernel @functionOfWeights
-// CHECK-NOT: call @{{.+}}_stream(
+// CHECK-NOT: @body_custom_stream
 #x = affine_map<(m, n, k) -> (m, k)>
 #w = affine_map<(m, n, k) -> (n, k)>
 #s = affine_map<(m, n, k) -> (n, 0)>
@@ -215,7 +215,7 @@ ark.program @functionOfWeights(%x: tensor<1x1024xbf16> {ark.kind = #ark.kind<inp
 
 // Integers of 8 bits.
 // CHECK-LABEL: ark.kernel @eightBitIntegers
-// CHECK-NOT: call @{{.+}}_stream(
+// CHECK-NOT: @body_custom_stream
 #x = affine_map<(m, n, k) -> (m, k)>
 #w = affine_map<(m, n, k) -> (n, k)>
 #s = affine_map<(m, n, k) -> (n, 0)>
@@ -247,7 +247,7 @@ ark.program @eightBitIntegers(%x: tensor<1x1024xbf16> {ark.kind = #ark.kind<inpu
 
 // Floats of 8 bits of another type.
 // CHECK-LABEL: ark.kernel @otherFloats
-// CHECK-NOT: call @{{.+}}_stream(
+// CHECK-NOT: @body_custom_stream
 #x = affine_map<(m, n, k) -> (m, k)>
 #w = affine_map<(m, n, k) -> (n, k)>
 #s = affine_map<(m, n, k) -> (n, 0)>

@@ -270,11 +270,12 @@ ark.program @fiveLoads(%x: tensor<1x2560xbf16> {ark.kind = #ark.kind<input>, ark
 // third time. The others repeat their first load and multiply it by zeros.
 // CHECK-LABEL: func.func private @body_matmul_stream(
 // CHECK: %[[LANE:.+]] = arith.remui %{{.+}}, %c32
+// CHECK: %[[HAS_THIRD:.+]] = arith.cmpi ult, %[[LANE]], %c16
+// CHECK: %[[COLUMN:.+]] = arith.select %[[HAS_THIRD]], %{{.+}}, %{{.+}} : index
 // CHECK: %[[FIRST:.+]] = vector.load {{.*}} vector<8xbf16>
 // CHECK: %[[SECOND:.+]] = vector.load {{.*}} vector<8xbf16>
+// CHECK: %[[THIRD:.+]] = vector.load %{{.+}}[%{{.+}}, %[[COLUMN]]] {{.*}} vector<8xbf16>
 // CHECK: %[[ISIN:.+]] = arith.cmpi ult, %[[LANE]], %c16
-// CHECK: arith.select %[[ISIN]], %{{.+}}, %{{.+}} : index
-// CHECK: %[[THIRD:.+]] = vector.load {{.*}} vector<8xbf16>
 // CHECK: arith.select %[[ISIN]], %[[THIRD]], %{{.+}} : vector<8xbf16>
 // CHECK: func.call @ark_stream_consumer_wait
 // CHECK-COUNT-2: llvm.load {{.*}} vector<8xbf16>
