@@ -58,9 +58,10 @@ class Parts:
         options = dict(manifest["options"])
         if code.assembler:
             options["assembler"] = code.assembler
-        if backend_info(self.target.backend).notifies_start:
+        info = backend_info(self.target.backend)
+        if info.notifies_start:
             options["clears_queued"] = True
-        if self.target.backend == "cuda" and self.manifest.get("ranks", 1) > 1:
+        if info.is_gpu and self.manifest.get("ranks", 1) > 1:
             options["far_signals"] = True
         manifest["options"] = options
         return {**manifest, "target": machine}, sections
