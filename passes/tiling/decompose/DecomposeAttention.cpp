@@ -123,8 +123,8 @@ static Value numberSequence(OpBuilder &builder, Location loc, Value query,
 
 /// Binds a run-time length. Keys and values beyond the length are never read.
 void AttentionBuilder::bindLength(Value lengths) {
-  // If each sequence has a length, getUnitDims gives each tile one sequence: the
-  // offsets of the tile are the indices of the sequence.
+  // If each sequence has a length, getUnitDims gives each tile one sequence:
+  // the offsets of the tile are the indices of the sequence.
   SmallVector<Value> sequence;
   for (int64_t dim = 0;
        dim < cast<RankedTensorType>(lengths.getType()).getRank(); ++dim)
