@@ -58,7 +58,7 @@ nitpick_ignore_regex = [
     (
         "py:class",
         r"Batch|Build|Bytes|ChatTemplate|Config|DriverTable|Exchange|Expression|MakeOptimizer|Messages|"
-        r"PathLike|Prepare|RunStream|ShowProgress|Target|Tokenizer|dict\[str",
+        r"PathLike|Prepare|Request|RunStream|ShowProgress|Target|Tokenizer|dict\[str",
     ),
     (
         "py:class",

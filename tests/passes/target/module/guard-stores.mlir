@@ -1,7 +1,4 @@
 // RUN: ark-opt %s --split-input-file --ark-guard-stores | FileCheck %s
-// RUN: ark-opt %s --split-input-file --ark-guard-stores --mlir-pass-statistics -o /dev/null 2>&1 | FileCheck %s --check-prefix=STAT
-
-// STAT: (S) 1 guarded - Stores put into a branch
 
 // A load at the address, and a store of the index itself, are no stores at the address.
 // CHECK-LABEL: func.func @storeAtTheIndex(
@@ -40,7 +37,6 @@ func.func @storeAtTheIndex(%m: memref<8xf32>, %n: memref<4xindex>, %index: index
 // CHECK: scf.for
 // CHECK: scf.if %[[INSIDE]] {
 // CHECK-NEXT: vector.store
-// STAT: (S) 3 guarded
 func.func @addressesThatDependOnTheIndex(%m: memref<8x4xf32>, %index: index, %value: vector<4xf32>, %x: f32) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index

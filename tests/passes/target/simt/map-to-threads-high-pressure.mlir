@@ -170,35 +170,3 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
   }
   return
 }
-
-// -----
-
-// The loop over vCTAs needs most registers, so that it has an opaque thread id. A branch before the loop, such as the
-// report of an index out of bounds, does not contain this id.
-ark.kernel @k {
-    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
-    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
-    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
-    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
-// CHECK-LABEL: func.func private @body(
-// CHECK: call @report
-// CHECK-NOT: llvm.inline_asm
-// CHECK: }
-// CHECK: llvm.inline_asm
-// CHECK: scf.for
-func.func private @report(index)
-func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<512xf32>, %y: memref<8x512xf32>, %index: index) {
-  %c1 = arith.constant 1 : index
-  %c8 = arith.constant 8 : index
-  %outside = arith.cmpi uge, %index, %c8 : index
-  scf.if %outside {
-    func.call @report(%index) : (index) -> ()
-  }
-  scf.for %v = %begin to %end step %c1 {
-    scf.forall (%i) in (512) {
-      %a = memref.load %x[%i] : memref<512xf32>
-      memref.store %a, %y[%v, %i] : memref<8x512xf32>
-    } {ark.full_register_pressure, mapping = [#gpu.thread<linear_dim_0>]}
-  }
-  return
-}
