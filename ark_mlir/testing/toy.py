@@ -40,6 +40,9 @@ BODIES: dict[str, tuple[tuple[str, str, int | None], ...]] = {
     "align": (("write", "int64", None), ("read", "uint8", None)),
     "nothing": (),
 }
+# Bodies that take milliseconds or do not end, and the predicted time of their instructions in ns.
+_LONG_NUMBERS = {list(BODIES).index(body) for body in ("nap", "endless")}
+_LONG_NS = 10_000_000
 # The number of elements of the input that every vCTA of `gather` reads.
 _GATHERED = 8 * 16
 _SPARE_OPERANDS = 4
@@ -213,13 +216,19 @@ class ToyProgram:
             "predicted_ns": 1000 * len(instructions),
         }
 
+    def _predict(self, instruction: Instruction) -> int:
+        """Returns the predicted time of an instruction, in ns."""
+        opcode, task, *_ = instruction
+        is_long = opcode == Opcode.RUN and self._tasks[task]["body"] in _LONG_NUMBERS
+        return _LONG_NS if is_long else 900
+
     def _tables(self, instructions: list[Instruction]) -> dict[str, bytes]:
         lanes: list[tuple[int, int, int]] = []
         times: list[tuple[int, int]] = []
         for sm, items in self._lanes:
             first = lanes[-1][2] if lanes else 0
             lanes.append((sm, first, first + len(items)))
-            times += [(1000 * index, 900) for index in range(len(items))]
+            times += [(1000 * index, self._predict(item)) for index, item in enumerate(items)]
         tasks = [
             (task["body"], first) for task, first in zip(self._tasks, self._first, strict=True)
         ]

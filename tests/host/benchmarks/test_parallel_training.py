@@ -36,7 +36,8 @@ def test_all_kinds_compute_the_same_step(tmp_path: Path) -> None:
         predicted, step, ratio = float(row[5]), float(row[9]), float(row[10])
         assert predicted > 0
         assert step > 0
-        assert ratio == pytest.approx(predicted / step, abs=0.006)
+        # The times of the table are rounded, too.
+        assert ratio == pytest.approx(predicted / step, rel=0.02, abs=0.006)
     one = ("--kinds", "data,tensor")
     spoilt = """
 import numpy as np

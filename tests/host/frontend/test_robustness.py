@@ -71,7 +71,8 @@ class Caller:
         except ark.InvalidUsageError as error:
             refused = error
         assert refused is None or __file__ in str(refused.location), refused
-        results = result if isinstance(result, list) else [] if result is None else [result]
+        results = list(result) if isinstance(result, list | tuple) else [result]
+        results = [each for each in results if each is not None]
         self.tensors += results[: max(0, 50 - len(self.tensors))]
 
 

@@ -32,7 +32,7 @@ PUBLIC = (
 OF_LOADERS = (
     "ark_mlir.models.config", "ark_mlir.models.decoder_config", "ark_mlir.models.encoder_config",
     "ark_mlir.models.embedding", "ark_mlir.models.experts", "ark_mlir.models.generation",
-    "ark_mlir.models.latent_attention",
+    "ark_mlir.models.kept_weights", "ark_mlir.models.latent_attention",
     "ark_mlir.models.requests", "ark_mlir.models.rope", "ark_mlir.models.sharding",
     "ark_mlir.models.tensor_names",
 )  # fmt: skip

@@ -68,8 +68,6 @@ def test_a_lane_that_does_not_listen_does_not_hold_ctrl_c(
     flag = program.buffer("flag", "state", "int32", [])
     program.lane(0, [run(program.task("endless", 1, [(flag, 0)]), 0, 1)])
     executable = make(program)
-    # Without a prediction, no calling thread runs the lane.
-    monkeypatch.setitem(executable.bundle.tables.__dict__, "predicted_ns", 0)
     driver = driver_of(executable)
     interrupt(executable, lambda: executable.peek("flag") == 2)
     with monkeypatch.context() as hasty:
