@@ -84,7 +84,7 @@ protected:
   void findColumnLoads();
   void findExtents();
   /// Finds the thread's others of a step: the columns of its accumulators.
-  /// Those beyond the last one are clamped to it.
+  /// An index beyond the last of the others becomes the index of the last.
   void findOthers(Step &step);
   Value loadScalar(OpOperand &operand, Value row, const Step &step,
                    Value other);

@@ -173,7 +173,7 @@ def test_torchrun(tmp_path: Path) -> None:
     assert len(result.stdout.splitlines()) == 2
 
 
-@pytest.mark.skipif(shutil.which("mpirun") is None, reason="mpirun is not installed")
+@pytest.mark.skipif(shutil.which("mpirun") is None, reason="needs mpirun: apt install openmpi-bin")
 def test_mpirun(tmp_path: Path) -> None:
     """A real mpirun, of Open MPI or MPICH, starts the ranks."""
     version = subprocess.run(["mpirun", "--version"], capture_output=True, text=True, check=True)
