@@ -1,5 +1,7 @@
 """Layers in GPTQ and AWQ, and their matrices, which torch unpacks number by number."""
 
+# pyright: reportMissingImports=false
+
 from __future__ import annotations
 
 from typing import Any
