@@ -13,6 +13,10 @@ Llama-3.2-1B shapes, one decode step at context 1024, bf16; no weights are neede
 7. From Python to the bundle of 8 ranks with the GPU's code, in a fresh process: seconds, processor
    time and peak memory, and the load of the machine. `--ranks 8` measures this alone, and `--ranks`
    takes other numbers, too.
+
+`--models` measures instead the compilation of whole decoders, from Python to a saved bundle with
+the GPU's code, each in a fresh process. It fails if a bundle takes longer or more memory than the
+aims allow; the aims are for two idle cores.
 """
 
 from __future__ import annotations
@@ -60,12 +64,12 @@ print(json.dumps({"build": built - start, "compile": time.perf_counter() - built
 """
 
 
-SHARED = """
+BUNDLED = """
 import json, os, resource, sys, time
 load = os.getloadavg()[0]
 start = time.perf_counter()
 import decoder_compile as benchmark
-assembler = benchmark.shared(int(sys.argv[1]), sys.argv[2])
+assembler = benchmark.bundle(benchmark.steps_of(sys.argv[1]), sys.argv[2])
 seconds = time.perf_counter() - start
 usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
 print(json.dumps({
@@ -79,13 +83,32 @@ print(json.dumps({
 
 Rows = list[tuple[str, str, str]]
 
+# Layers, vocabulary, hidden size, query heads, KV heads, size of a head, intermediate size.
+MODELS = {
+    "Llama-3.2-1B": (16, 128256, 2048, 32, 8, 64, 8192),
+    "Llama-3.1-8B": (32, 128256, 4096, 32, 8, 128, 14336),
+    "Qwen3-32B": (64, 151936, 5120, 64, 8, 128, 25600),
+    "Llama-3.1-70B": (80, 128256, 8192, 64, 8, 128, 28672),
+}
+MOST_SECONDS, MOST_GIGABYTES = 30.0, 3.0
+
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument(
         "--ranks", type=int, metavar="N", help="measures only the bundle of N ranks"
     )
-    ranks: int | None = parser.parse_args().ranks
+    parser.add_argument(
+        "--models",
+        nargs="*",
+        choices=MODELS,
+        metavar="NAME",
+        help="measures only whole decoders: all, or some of " + ", ".join(MODELS),
+    )
+    given = parser.parse_args()
+    ranks: int | None = given.ranks
+    if given.models is not None:
+        return measure_models(given.models or list(MODELS))
     heading = ("figure", "measured", "aim, at most")
     if ranks is not None:
         print_table(heading, measure_ranks(ranks))
@@ -144,10 +167,26 @@ def config_of(layers: int) -> DecoderConfig:
     )
 
 
+def measure_models(names: list[str]) -> int:
+    """Prints a row for the compilation of each model; returns 1 if one misses an aim, else 0."""
+    rows: list[tuple[str, ...]] = []
+    missed = False
+    for name in names:
+        with tempfile.TemporaryDirectory() as folder:
+            found = fresh(BUNDLED, name, f"{folder}/model.arkbin")
+        gigabytes = found["megabytes"] / 1024
+        missed |= found["seconds"] > MOST_SECONDS or gigabytes > MOST_GIGABYTES
+        figures = (found["seconds"], found["processor"], gigabytes, found["load"])
+        rows.append((name, str(MODELS[name][0]), *(f"{each:.1f}" for each in figures)))
+    print_table(("decode step", "layers", "s", "processor s", "GB", "load before"), rows)
+    print(f"aims, at most: {MOST_SECONDS:g} s, {MOST_GIGABYTES:g} GB")
+    return int(missed)
+
+
 def measure_ranks(ranks: int) -> Rows:
     """Returns rows for the compilation of the bundle of several ranks."""
     with tempfile.TemporaryDirectory() as folder:
-        found = fresh(SHARED, ranks, f"{folder}/ranks.arkbin")
+        found = fresh(BUNDLED, ranks, f"{folder}/ranks.arkbin")
     text = f"bundle of {ranks} ranks with code for sm_90a by {found['assembler']}"
     return [
         (f"{text}, s", f"{found['seconds']:.1f}", "15"),
@@ -157,13 +196,31 @@ def measure_ranks(ranks: int) -> Rows:
     ]
 
 
-def shared(ranks: int, path: str) -> str:
-    """Compiles the decode step of several ranks, and saves the bundle; returns the assembler."""
-    compiled = ark.compile(
-        [build_decode(config, max_length=1024) for config in divide(config_of(16), ranks)],
-        target=TARGET,
-        cache=False,
+def steps_of(name: str) -> list[ark.Program]:
+    """Returns the decode step of a model, or of each rank of Llama-3.2-1B for a number of ranks."""
+    if name not in MODELS:
+        configs = divide(config_of(16), int(name))
+        return [build_decode(config, max_length=1024) for config in configs]
+    layers, vocabulary, hidden, heads, kv_heads, head, intermediate = MODELS[name]
+    config = DecoderConfig(
+        vocabulary=vocabulary,
+        hidden=hidden,
+        layers=layers,
+        heads=heads,
+        kv_heads=kv_heads,
+        head=head,
+        intermediate=intermediate,
+        eps=1e-5,
+        theta=500000.0,
+        tied=name == "Llama-3.2-1B",
+        scaling=None,
     )
+    return [build_decode(config, max_length=1024)]
+
+
+def bundle(steps: list[ark.Program], path: str) -> str:
+    """Compiles the programs of all ranks, and saves the bundle; returns the assembler."""
+    compiled = ark.compile(steps if len(steps) > 1 else steps[0], target=TARGET, cache=False)
     compiled.save(path)
     return str(compiled.bundle.manifest.options["assembler"])
 
