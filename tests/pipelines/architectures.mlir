@@ -1,7 +1,7 @@
 // The architecture decides which instructions multiply, how operands are copied, and whether parameters are streamed.
-// RUN: ark-opt %s --split-input-file --ark-target=cuda:sm_80 --ark-packets --ark-compile-to=target | FileCheck %s --check-prefixes=DECODE,LOADS,PRODUCT,DIRECT -DARCH=sm_80 -DPTX=80
-// RUN: ark-opt %s --split-input-file --ark-target=cuda:sm_86 --ark-packets --ark-compile-to=target | FileCheck %s --check-prefixes=DECODE,LOADS,PRODUCT,DIRECT -DARCH=sm_86 -DPTX=80
-// RUN: ark-opt %s --split-input-file --ark-target=cuda:sm_89 --ark-packets --ark-compile-to=target | FileCheck %s --check-prefixes=DECODE,LOADS,PRODUCT,DIRECT -DARCH=sm_89 -DPTX=81
+// RUN: ark-opt %s --split-input-file --ark-target=cuda:sm_80 --ark-packets --ark-compile-to=target | FileCheck %s --check-prefixes=DECODE,LOADS,PRODUCT,STAGES -DARCH=sm_80 -DPTX=80
+// RUN: ark-opt %s --split-input-file --ark-target=cuda:sm_86 --ark-packets --ark-compile-to=target | FileCheck %s --check-prefixes=DECODE,LOADS,PRODUCT,STAGES -DARCH=sm_86 -DPTX=80
+// RUN: ark-opt %s --split-input-file --ark-target=cuda:sm_89 --ark-packets --ark-compile-to=target | FileCheck %s --check-prefixes=DECODE,LOADS,PRODUCT,STAGES -DARCH=sm_89 -DPTX=81
 // RUN: ark-opt %s --split-input-file --ark-target=cuda:sm_90a --ark-packets --ark-compile-to=target | FileCheck %s --check-prefixes=DECODE,RINGS,PRODUCT,BOXES -DARCH=sm_90a -DPTX=86
 // RUN: ark-opt %s --split-input-file --ark-target=cuda:sm_100a --ark-packets --ark-compile-to=target | FileCheck %s --check-prefixes=DECODE,RINGS,PRODUCT,STAGES -DARCH=sm_100a -DPTX=87
 
@@ -43,16 +43,12 @@ ark.program @decode(
 
 // -----
 
-// A large product with a tile for each lane has warpgroups and TMA copies on sm_90a; cp.async on
-// sm_100a, whose shared memory has room for stages; loads to registers on older architectures.
+// A large product with a tile for each lane has warpgroups and TMA copies on sm_90a. On all other architectures it
+// has cp.async and stages, which also fit into 99 KiB of shared memory.
 // PRODUCT: ark.kernel @product
 // PRODUCT-NOT: packets =
 // PRODUCT: gpu.module @ark_gpu [#nvvm.target<O = 3, chip = "[[ARCH]]"
 // PRODUCT: llvm.func internal @body_matmul(
-// DIRECT-NOT: cp.async
-// DIRECT-NOT: wgmma
-// DIRECT: nvvm.mma.sync {{.+}} shape = #nvvm.shape<m = 16, n = 8, k = 16>
-// DIRECT-NOT: cp.async
 // STAGES: nvvm.cp.async.shared.global %{{.+}}, %{{.+}}, 16, cache = cg
 // STAGES-NOT: wgmma
 // STAGES: nvvm.mma.sync {{.+}} shape = #nvvm.shape<m = 16, n = 8, k = 16>

@@ -158,6 +158,12 @@ int64_t ark::getMmaBytes(ArrayRef<MatmulTile> products, int64_t threads,
   return std::max(bytes, MmaStages::getBytes(products, shape, stages));
 }
 
+bool ark::canStageOperands(ArrayRef<MatmulTile> products, int64_t threads,
+                           int64_t room) {
+  MmaShape shape(products, threads);
+  return MmaStages::choose(products, shape, threads, room) > 0;
+}
+
 //===----------------------------------------------------------------------===//
 // All threads
 //===----------------------------------------------------------------------===//

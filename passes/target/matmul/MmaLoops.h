@@ -65,6 +65,10 @@ SmallVector<Value> createMmaLoops(ImplicitLocOpBuilder &builder,
 int64_t getMmaBytes(ArrayRef<MatmulTile> products, int64_t threads,
                     int64_t room);
 
+/// Returns true if stages of the operands fit into `room` bytes.
+bool canStageOperands(ArrayRef<MatmulTile> products, int64_t threads,
+                      int64_t room);
+
 /// Builds loops without a temporary: K is not split, and the product is added
 /// directly to the result.
 void createDirectMmaLoops(ImplicitLocOpBuilder &builder,

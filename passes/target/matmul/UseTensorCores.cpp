@@ -212,13 +212,53 @@ static ImplicitLocOpBuilder getBuilder(const ProductGroup &group,
   return builder;
 }
 
+/// Replaces the product's temporary by its accumulators in all readers.
+static void replace(const MatmulTile &product, const Lifetime &lifetime,
+                    Value accumulators) {
+  memref::AllocaOp temporary = lifetime.temporary;
+  for (Operation *user : lifetime.users) {
+    user->replaceUsesOfWith(lifetime.buffer, accumulators);
+    if (getElementTypeOrSelf(accumulators) !=
+        temporary.getType().getElementType())
+      removeRoundings(user, accumulators);
+  }
+  linalg::LinalgOp(lifetime.fill).erase();
+  linalg::LinalgOp(product.op).erase();
+  if (!lifetime.buffer.use_empty())
+    return;
+  if (lifetime.buffer != temporary)
+    lifetime.buffer.getDefiningOp()->erase();
+  temporary->erase();
+}
+
+/// Returns true if the accumulators of every product of a group replace its
+/// temporary: K is not split, so that the accumulators are the result.
+static bool haveAccumulatorsOnly(const ProductGroup &group, int64_t threads) {
+  return MmaShape(group.products, threads).parts == 1 &&
+         llvm::all_of(group.products, [](const MatmulTile &product) {
+           return findLifetime(product).has_value();
+         });
+}
+
+/// Returns the bytes of temporaries that the accumulators of warps replace.
+static int64_t getReplacedBytes(const ProductGroup &group, int64_t threads) {
+  return haveAccumulatorsOnly(group, threads) ? getReplacedBytes(group.products)
+                                              : 0;
+}
+
 static void replace(const ProductGroup &group, Block &block, int64_t threads,
                     int64_t room) {
+  bool hasAccumulatorsOnly = haveAccumulatorsOnly(group, threads);
   ImplicitLocOpBuilder builder = getBuilder(group, block);
   SmallVector<Value> partialSums =
       createMmaLoops(builder, group.products, threads, room);
-  for (auto [product, buffer] : llvm::zip(group.products, partialSums))
-    addPartialSums(product, buffer);
+  for (auto [product, buffer] : llvm::zip(group.products, partialSums)) {
+    if (hasAccumulatorsOnly)
+      replace(product, *findLifetime(product),
+              getView(builder, product, buffer));
+    else
+      addPartialSums(product, buffer);
+  }
 }
 
 /// Adds products directly to their results, for partial sums that do not fit
@@ -283,25 +323,6 @@ findConversions(const ProductGroup &group) {
   return conversions;
 }
 
-/// Replaces the product's temporary by its accumulators in all readers.
-static void replace(const MatmulTile &product, const Lifetime &lifetime,
-                    Value accumulators) {
-  memref::AllocaOp temporary = lifetime.temporary;
-  for (Operation *user : lifetime.users) {
-    user->replaceUsesOfWith(lifetime.buffer, accumulators);
-    if (getElementTypeOrSelf(accumulators) !=
-        temporary.getType().getElementType())
-      removeRoundings(user, accumulators);
-  }
-  linalg::LinalgOp(lifetime.fill).erase();
-  linalg::LinalgOp(product.op).erase();
-  if (!lifetime.buffer.use_empty())
-    return;
-  if (lifetime.buffer != temporary)
-    lifetime.buffer.getDefiningOp()->erase();
-  temporary->erase();
-}
-
 static void replace(const ProductGroup &group, Block &block, int64_t threads,
                     const WarpgroupShape &shape) {
   ImplicitLocOpBuilder builder = getBuilder(group, block);
@@ -357,6 +378,17 @@ static std::optional<WarpgroupShape> chooseShape(const ProductGroup &group,
     return shape;
   return units.choose(group.products,
                       room + getTableRoom(units.memory) - kDispatchStateBytes);
+}
+
+/// Returns the bytes of shared memory that warps use for a group: `room`, or,
+/// if stages of the operands need more, also the `spare` bytes of the reserve
+/// for tables and the temporaries that accumulators replace.
+static int64_t chooseRoom(const ProductGroup &group, int64_t threads,
+                          int64_t room, int64_t spare) {
+  if (canStageOperands(group.products, threads, room))
+    return room;
+  int64_t most = room + spare + getReplacedBytes(group, threads);
+  return canStageOperands(group.products, threads, most) ? most : room;
 }
 
 /// Returns the bytes of a shared memory that are reserved for tables and not
@@ -434,11 +466,12 @@ void UseTensorCoresPass::run(func::FuncOp body, Block &block) {
     if (!units.canUseWarps(group.products))
       continue;
     numProducts += group.products.size();
-    int64_t stageRoom = canStage ? room : 0;
+    int64_t most = canStage ? chooseRoom(group, threads, room, spare) : room;
+    int64_t stageRoom = canStage ? most : 0;
     int64_t bytes = getMmaBytes(group.products, threads, stageRoom);
-    if (bytes <= room) {
+    if (bytes <= most) {
+      room += getReplacedBytes(group, threads) - bytes;
       replace(group, block, threads, stageRoom);
-      room -= bytes;
     } else {
       replaceDirectly(group, threads);
     }

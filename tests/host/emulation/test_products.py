@@ -77,9 +77,11 @@ def test_rows_that_are_longer_than_rings(check: Check) -> None:
     assert BEYOND in text
 
 
-def test_operands_staged_in_shared_memory(check: Check) -> None:
+@pytest.mark.parametrize("arch", ["sm_80", "sm_86", "sm_100a"])
+def test_operands_staged_in_shared_memory(arch: str, check: Check) -> None:
+    """Stages fit into 99, 163 and 227 KiB, beside the accumulators in the same memory."""
     program, arrays = product((256, 256, 512), (128, 128), ark.bf16)
-    text = check(program, arrays, arch="sm_100a").text
+    text = check(program, arrays, arch=arch).text
     assert MMA in text
     assert STAGES in text
 

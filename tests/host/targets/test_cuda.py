@@ -106,6 +106,20 @@ def test_weights_of_8_bits_are_read_without_a_cast(
     assert (manifest.target.shared_memory > 65536) == (rows == 1 and arch != "sm_89")
 
 
+@pytest.mark.parametrize("arch", ["sm_80", "sm_86", "sm_89", "sm_100a"])
+def test_large_products_have_stages_of_shared_memory(arch: str, tmp_path: Path) -> None:
+    """Tiles of 128 by 128 need 33 KB for each stage, of which there are at least two."""
+    with ark.Program("product") as program:
+        x, w = ark.input("x", (2048, 2048), ark.bf16), ark.parameter("w", (2048, 2048), ark.bf16)
+        ark.output("y", ark.matmul(x, w, transpose_other=True))
+    dump = str(tmp_path)
+    executable = ark.compile(program, target=f"cuda:{arch}", cache=False, dump_dir=dump)
+    assert "nvvm.cp.async.shared.global" in next(tmp_path.rglob("07-target.mlir")).read_text()
+    manifest = executable.bundle.manifest
+    assert manifest.statistics["spill_bytes"] == 0
+    assert manifest.target.shared_memory > 2 * 33000
+
+
 @pytest.mark.parametrize("target", ["cuda:sm_80", "cuda:sm_86", "cuda:sm_90a", "hip:gfx942"])
 @pytest.mark.parametrize("share", [0.3, 0.49, 0.51, 0.99, 3.0])
 def test_rows_longer_than_the_memory_of_an_sm(target: str, share: float) -> None:
