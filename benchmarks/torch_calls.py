@@ -7,9 +7,9 @@ torch.compile with the backends ark, eager (TorchDynamo alone) and aot_eager (To
 AOTAutograd, which also run for ark). The last row is the part of ark's call that begins when
 AOTAutograd calls the compiled graph. Its figure is the overhead of ark, without PyTorch's.
 
-On a GPU, calls are put into the queue without a wait, so that a call takes the host's time, unless
-the kernels take longer. On cpu, the time includes the execution. Samples of the arms are taken in
-turns.
+On a GPU, eager PyTorch queues its kernels without a wait, and a call of ark returns when its kernel
+has ended, whose time ark's rows include. On cpu, all times include the execution. Samples of the
+arms are taken in turns.
 """
 
 from __future__ import annotations
