@@ -208,8 +208,8 @@ def load(
             tokens in ``prefill``. A rank sends each rank at most this multiple of the mean number
             of rows; experts ignore further rows, which changes the logits. From `tensor_parallel`
             on, no row is dropped. None lets all ranks compute the tokens of all ranks.
-        keep_quantized: True keeps the weights of a checkpoint in FP8 with scales of blocks, GPTQ (4
-            bits) or AWQ quantized in memory: a step reads a half or about 0.27 of the bytes.
+        keep_quantized: True keeps the weights of a checkpoint in FP8, GPTQ (4 bits) or AWQ
+            quantized in memory: a step reads a half or about 0.27 of the bytes.
             Threads widen the weights in registers for up to 16 rows (``ark.quantized_matmul``);
             with more rows, as in ``prefill``, each run widens them in memory. Layers that cannot
             stay quantized, such as experts, are dequantized at load as without the option.

@@ -22,14 +22,43 @@ FP8 = {
     "quant_method": "fp8", "activation_scheme": "dynamic", "fmt": "e4m3",
     "weight_block_size": [16, 8],
 }  # fmt: skip
-FORMATS: dict[str, dict[str, Any]] = {"fp8": FP8, "gptq": GPTQ, "awq": AWQ}
+FBGEMM: dict[str, Any] = {
+    "quant_method": "fbgemm_fp8", "activation_scale_ub": 1200.0,
+    "modules_to_not_convert": ["lm_head"],
+}  # fmt: skip
+COMPRESSED: dict[str, Any] = {
+    "quant_method": "compressed-tensors", "format": "float-quantized", "ignore": ["lm_head"],
+    "quantization_status": "compressed", "kv_cache_scheme": None, "global_compression_ratio": 1.5,
+    "config_groups": {
+        "group_0": {
+            "targets": ["Linear"], "output_activations": None,
+            "weights": {
+                "num_bits": 8, "type": "float", "strategy": "channel", "symmetric": True,
+                "dynamic": False, "group_size": None, "block_structure": None, "actorder": None,
+                "observer": "minmax", "observer_kwargs": {},
+            },
+            "input_activations": {
+                "num_bits": 8, "type": "float", "strategy": "token", "symmetric": True,
+                "dynamic": True, "observer": None, "observer_kwargs": {},
+            },
+        }
+    },
+}  # fmt: skip
+FORMATS: dict[str, dict[str, Any]] = {
+    "fp8": FP8, "fbgemm_fp8": FBGEMM, "compressed-tensors": COMPRESSED, "gptq": GPTQ, "awq": AWQ,
+}  # fmt: skip
+BITS4 = ("gptq", "awq")
 PROMPT = [3, 10, 17, 24]
 
 
 def quantize(entries: dict[str, Any], random: Any, shape: tuple[int, int]) -> tuple[Any, Any]:
     """Returns the tensors of a layer by the ends of their names, and its matrix in fp32."""
-    if entries["quant_method"] != "fp8":
+    if entries["quant_method"] in BITS4:
         return draw(random, entries, shape[1], shape[0])
+    if entries["quant_method"] != "fp8":
+        weight = random.standard_normal(shape).astype(ml_dtypes.float8_e4m3fn)
+        rows = random.uniform(0.1, 0.3, (shape[0], 1)).astype(np.float32)
+        return {"weight": weight, "weight_scale": rows}, weight.astype(np.float32) * rows
     scales = random.uniform(0.1, 0.3, (-(-shape[0] // 16), -(-shape[1] // 8))).astype(np.float32)
     weight = random.standard_normal(shape).astype(ml_dtypes.float8_e4m3fn)
     factors = np.kron(scales, np.ones((16, 8), np.float32))[: shape[0], : shape[1]]
@@ -64,8 +93,8 @@ def test_a_llama(tiny: Any, tmp_path: Path, name: str, pick_target: Callable[[st
         model: Any = ark.models.load(folder, max_length=32, chunk=chunk, keep_quantized=True)
         assert model.generate(PROMPT, 6, reference=True) == expected
         kept = model.parameters["model.layers.0.mlp.down_proj.weight.quantized"]
-        assert kept.shape == ((32, 40) if name == "fp8" else (32, 20))
-        assert kept.dtype == (ml_dtypes.float8_e4m3fn if name == "fp8" else np.int8)
+        assert kept.shape == ((32, 20) if name in BITS4 else (32, 40))
+        assert kept.dtype == (np.int8 if name in BITS4 else ml_dtypes.float8_e4m3fn)
         assert "model.layers.0.mlp.down_proj.weight" not in model.parameters
     model.compile(pick_target("cpu:2"), opt_level=0)
     assert model.generate(PROMPT, 6) == expected
@@ -93,8 +122,9 @@ def test_scales_are_checked(tiny: Any, tmp_path: Path) -> None:
         folder, _ = write(tiny, tmp_path / name, FORMATS[name])
         path = folder / "model.safetensors"
         arrays = {key: array.copy() for key, array in read_safetensors(path).items()}
-        end = "weight_scale_inv" if name == "fp8" else "scales"
-        arrays[f"model.layers.1.mlp.up_proj.{end}"][0, 2] = np.nan
+        end = "scales" if name in BITS4 else "weight_scale"
+        end += "_inv" * (name == "fp8")
+        arrays[f"model.layers.1.mlp.up_proj.{end}"].reshape(-1)[2] = np.nan
         tiny.write_safetensors(path, arrays)
         with pytest.raises(ark.InvalidUsageError, match=rf"up_proj.{end}' has the scale nan"):
             ark.models.load(folder, max_length=16, keep_quantized=True)

@@ -22,7 +22,18 @@ FP8 = {
     "quant_method": "fp8", "activation_scheme": "dynamic", "fmt": "e4m3",
     "weight_block_size": [16, 8],
 }  # fmt: skip
+FBGEMM: dict[str, Any] = {"quant_method": "fbgemm_fp8", "activation_scale_ub": 1200.0}
 Array = np.ndarray[Any, Any]
+
+
+def compressed(**weights: Any) -> dict[str, Any]:
+    """Returns a section of compressed-tensors with entries of its weights."""
+    described = {"num_bits": 8, "type": "float", "strategy": "channel", **weights}
+    return {
+        "quant_method": "compressed-tensors",
+        "format": "float-quantized",
+        "config_groups": {"group_0": {"targets": ["Linear"], "weights": described}},
+    }
 
 
 def dequantize(folder: Path, entries: dict[str, Any], arrays: dict[str, Array]) -> dict[str, Array]:
@@ -58,6 +69,24 @@ def test_fp8_is_its_definition(tmp_path: Path) -> None:
     assert list(got) == ["w"]
     wanted = weight.astype(np.float32) * np.kron(scales, np.ones((16, 8)))[:40, :20]
     np.testing.assert_array_equal(got["w"], wanted.astype(np.float32))
+
+
+@pytest.mark.parametrize("entries", [FBGEMM, compressed(), compressed(strategy="tensor")], ids=str)
+@pytest.mark.parametrize("shape", [(300, 1), (300,), (1,), ()], ids=str)
+@pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16])
+def test_fp8_with_scales_of_rows(
+    tmp_path: Path, entries: dict[str, Any], shape: tuple[int, ...], dtype: Any
+) -> None:
+    """A matrix may also have one scale. The upper bound of activations is not used."""
+    random = np.random.default_rng(1)
+    weight = random.standard_normal((300, 20)).astype(ml_dtypes.float8_e4m3fn)
+    scales = random.uniform(0.1, 2, shape).astype(dtype)
+    bound = np.ones(1, np.float32)
+    arrays = {"a.weight": weight, "a.weight_scale": scales, "a.input_scale_ub": bound}
+    got = dequantize(tmp_path, entries, arrays)
+    assert list(got) == ["a.weight"]
+    factors = scales.astype(np.float32).reshape(-1, 1)
+    np.testing.assert_array_equal(got["a.weight"], weight.astype(np.float32) * factors)
 
 
 # -- models ---------------------------------------------------------------------------------------
@@ -156,7 +185,8 @@ def test_deepseek_v3_in_fp8(tmp_path: Path, tiny: Any, pick_target: Callable[[st
     [
         (
             {"quant_method": "bnb"},
-            "unknown quantization 'bnb'; known are mxfp4, fp8, gptq and awq; save",
+            "unknown quantization 'bnb'; known are mxfp4, fp8, fbgemm_fp8, compressed-tensors, "
+            "gptq and awq; save",
         ),
         ({}, "'quant_method' is missing"),
         ({**FP8, "fmt": "e5m2"}, "'fmt' is 'e5m2', which this version does not support"),
@@ -165,6 +195,17 @@ def test_deepseek_v3_in_fp8(tmp_path: Path, tiny: Any, pick_target: Callable[[st
         ({**FP8, "weight_block_size": [0, 8]}, "weight_block_size must be two numbers above 0"),
         ({**FP8, "weight_block_size": None}, "'weight_block_size' is missing"),
         ({**MXFP4, "group": 16}, "unknown entries 'group' may change the model"),
+        ({**FBGEMM, "fmt": "e4m3"}, "unknown entries 'fmt' may change the model"),
+        ({**compressed(), "format": "pack-quantized"}, "'format' is 'pack-quantized'"),
+        ({**compressed(), "config_groups": {}}, "'config_groups' is missing"),
+        ({**compressed(), "config_groups": {"a": {}}}, "group 'a' has no 'weights'"),
+        ({**compressed(), "kv_cache_scheme": {"num_bits": 8}}, "unknown entries 'kv_cache_scheme'"),
+        ({**compressed(), "sparsity_config": {"format": "2:4"}}, "'sparsity_config' is"),
+        (compressed(num_bits=4), "'num_bits' is 4"),
+        (compressed(type="int"), "'type' is 'int'"),
+        (compressed(strategy="block"), "'strategy' is 'block'.*supported: 'channel', 'tensor'"),
+        (compressed(symmetric=False), "'symmetric' is [Ff]alse"),
+        (compressed(group_size=32), "unknown entries 'group_size'"),
     ],
 )
 def test_invalid_quantizations(tmp_path: Path, entries: dict[str, Any], message: str) -> None:
@@ -185,6 +226,8 @@ NARROW = np.zeros((16, 8), ml_dtypes.float8_e4m3fn)
         (MXFP4, {"w_blocks": BLOCKS, "w_scales": SCALES.astype(np.int64)}, "is not MXFP4"),
         (FP8, {"w": NARROW}, "lack w_scale_inv, the scales of w"),
         (FP8, {"w": NARROW, "w_scale_inv": np.ones((2, 1))}, r"requires \[1, 1\]"),
+        (FBGEMM, {"w": NARROW}, "lack w_scale, the scales of w"),
+        (FBGEMM, {"w": NARROW, "w_scale": np.ones((8, 1))}, r"requires \[16, 1\]"),
         (None, {"w": NARROW}, "config.json has no quantization_config"),
     ],
 )
