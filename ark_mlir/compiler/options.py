@@ -37,6 +37,7 @@ class CompileKeywords(TypedDict, total=False):
     line_info: bool
     cache: bool | Path | None
     devices: Sequence[int] | None
+    device: int | None
     concurrent: bool
     domains: Sequence[int] | None
     network: Network
@@ -83,6 +84,7 @@ class CompileOptions:
             program, or one GPU whose SMs all programs share. None means the first GPUs of the
             machine, one for each program. In a process that is one rank: the GPU of this rank, or
             the GPUs of all ranks; None means the GPU whose number is the local rank.
+        device: cuda only: the number of one GPU to run on: ``device=1`` is ``devices=[1]``.
         concurrent: cuda only: `devices` may name a GPU for several ranks, as ``[0, 0]``. Each of
             these ranks has an equal part of the SMs and a launch of its own, and the launches run
             at once. Without `concurrent`, a GPU that is named twice is an error.
@@ -117,6 +119,7 @@ class CompileOptions:
     line_info: bool = True
     cache: bool | Path | None = field(default=None, metadata={"changes_bundle": False})
     devices: Sequence[int] | None = field(default=None, metadata={"changes_bundle": False})
+    device: int | None = field(default=None, metadata={"changes_bundle": False})
     concurrent: bool = field(default=False, metadata={"changes_bundle": False})
     domains: Sequence[int] | None = None
     network: Network = "nccl"
@@ -143,6 +146,9 @@ class CompileOptions:
             raise _invalid("cache", self.cache, "True, False or a folder")
         if isinstance(self.opt_level, bool) or self.opt_level not in (0, 1, 2, 3):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise _invalid("opt_level", self.opt_level, "0, 1, 2 or 3")
+        if self.device is not None:
+            object.__setattr__(self, "devices", self._single_device(self.device))
+            object.__setattr__(self, "device", None)  # `devices` has the number
         if self.devices is not None:
             object.__setattr__(
                 self, "devices", check_devices(self.devices, concurrent=self.concurrent)
@@ -156,6 +162,15 @@ class CompileOptions:
             object.__setattr__(self, "network", "nccl")  # no rank uses a network
         object.__setattr__(self, "domains", domains)
         object.__setattr__(self, "memory", _bytes(self.memory))
+
+    def _single_device(self, device: object) -> tuple[int]:
+        if self.devices is not None:
+            raise InvalidUsageError(
+                f"device={device!r} and devices={self.devices!r}: give one of the two"
+            )
+        if isinstance(device, bool) or not isinstance(device, int) or device < 0:
+            raise _invalid("device", device, "the number of a GPU, such as 1")
+        return (device,)
 
     @property
     def costs(self) -> Costs | None:
@@ -180,6 +195,8 @@ class CompileOptions:
                 f"compile has no option {unknown[0]!r}; its options are "
                 + ", ".join((*others, *known))
             )
+        if overrides.get("device") is not None:
+            overrides = {"devices": None, **overrides}
         return replace(options or cls(), **overrides)
 
 
