@@ -30,7 +30,7 @@ using namespace mlir::ark;
 
 /// Candidate numbers of neighbours per thread.
 static constexpr int64_t kCounts[] = {8, 4, 2};
-/// The cost of an iteration for addresses, loads and stores, relative to the
+/// The cost of the addresses, loads and stores of an iteration, in units of the
 /// cost of one element.
 static constexpr int64_t kOverhead = 3;
 
