@@ -160,8 +160,8 @@ int64_t mlir::ark::countTouchedBytes(TaskOp task, unsigned operand) {
 
   BlockArgument tile =
       task.getBody().getArgument(task.getGrid().size() + operand);
-  // An unused input only orders the task after its producer and is not read. A
-  // body that was left out does not show which operands are used.
+  // An unused input only orders the task after the producer of the input, and
+  // is not read. If the body was left out, all operands count as used.
   bool isInput = operand < task.getInputs().size();
   bool isLeftOut = llvm::hasSingleElement(task.getBody().front());
   if (tile.use_empty())
@@ -256,12 +256,12 @@ std::optional<double> mlir::ark::predictProductsNs(TaskOp task,
 // Threads
 //===----------------------------------------------------------------------===//
 
-// The next numbers are fitted to 70 kinds of tasks in two traced training steps
-// (benchmarks/results/2026-11-29-h200-costs-of-tasks.md).
+// The following constants are fitted to 70 kinds of tasks in two traced
+// training steps (benchmarks/results/2026-11-29-h200-costs-of-tasks.md).
 
 /// Floating-point operations that the threads of an SM execute in a ns.
 static constexpr double kThreadFlopsPerNs = 120;
-/// The time of a pass over the data: its first loads and its barrier.
+/// The latency of a pass over the data in ns: its first loads and its barrier.
 static constexpr double kPassNs = 500;
 /// The least time of an iteration of a loop that all threads execute together.
 static constexpr double kIterationNs = 30;

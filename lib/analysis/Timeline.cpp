@@ -188,7 +188,8 @@ bool SemaphoreSimulation::step(unsigned lane, ArrayRef<LaneItem> items) {
 
 FailureOr<Timeline> mlir::ark::computeTimeline(ScheduleOp schedule) {
   auto program = cast<ProgramOp>(schedule->getParentOp());
-  // `ark simulate` adds the time of links to the times in a bundle.
+  // The times omit links, since `ark simulate` adds the time of links to the
+  // times in a bundle.
   CostModel costs(program, schedule.getSms(), CostModel::LinkTimes::Exclude);
   ExpandedSchedule expanded(schedule);
   if (program.getBody().getOps<PacketsOp>().empty())

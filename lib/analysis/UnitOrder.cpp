@@ -67,8 +67,8 @@ void UnitQueue::push(unsigned task) {
 }
 
 unsigned UnitQueue::pop() {
-  // A task of a later unit is a last resort, for an earlier unit that depends
-  // on it.
+  // If no other task is ready, a task of a later unit follows: an earlier unit
+  // depends on it.
   using Key = std::tuple<bool, double, unsigned>;
   Key best = {true, std::numeric_limits<double>::infinity(), ~0u};
   auto consider = [&](const RankQueue &queue) {

@@ -20,7 +20,8 @@ uint32_t Clock::get(unsigned lane) const {
   return (*entry->block)[lane % kLanes];
 }
 
-/// Returns the block of an entry, which only this clock has.
+/// Returns the block of an entry, which the clock may change: copies a block
+/// that other clocks share first.
 Clock::Block &Clock::getOwned(Entry &entry, Allocator &allocator) {
   if (!entry.owned) {
     entry.block = new (allocator.Allocate()) Block(*entry.block);

@@ -117,7 +117,8 @@ public:
   std::vector<AccessGroup> getGroups(bool mustBeWritten);
 
 private:
-  /// The number of accesses between two entries of `ends`.
+  /// The number of accesses between two entries of `ends`, which let a search
+  /// skip ordered accesses.
   static constexpr size_t kStep = 32;
 
   const OperandAccess &get(size_t index) const {

@@ -242,7 +242,7 @@ LogicalResult NetworkChecker::run() {
   if (!domains.areSeveral())
     return success();
   for (const BufferAccesses &buffer : program.getBuffers()) {
-    // Arguments of other ranks are out of reach by sharing_c5.
+    // By sharing_c5, no vCTA accesses an argument of another rank.
     if (isa<BlockArgument>(buffer.root))
       continue;
     for (const OperandAccess *access : buffer.accesses)

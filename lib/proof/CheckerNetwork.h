@@ -12,9 +12,9 @@
 namespace mlir::ark::checker {
 
 /// Checks the rules for ranks of several NVLink domains. An SM cannot store to
-/// memory of another domain. In place of a vCTA that writes such memory, a
-/// network adapter copies, while the lane continues. A signal of the lane to
-/// the receiver arrives after the bytes of all earlier copies. No other signal
+/// memory of another domain. If a vCTA writes such memory, a network adapter
+/// executes the copy, while the lane continues. A signal of the lane to the
+/// receiver arrives after the bytes of all earlier copies. No other signal
 /// shows that a copy has ended.
 ///
 /// - (network_c1) a task that writes memory of another domain has one vCTA,

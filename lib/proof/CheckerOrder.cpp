@@ -72,8 +72,9 @@ LanePrefixes TaskOrder::getHappenedBefore(unsigned task) const {
   llvm::DenseMap<uint32_t, unsigned> lanesWithClock;
   for (const LaneWorkItems &ofLane : getWorkItems(task))
     ++lanesWithClock[ofLane.first.clock];
-  // The first work item of the task on a lane has the smallest clock of the
-  // lane. In place of the clock's entry for its own lane, it has its position.
+  // Of a lane's work items of the task, the first one has the smallest clock.
+  // The clock's entry for its own lane counts only what other lanes know, so
+  // the position of the work item replaces this entry.
   for (const LaneWorkItems &ofLane : getWorkItems(task)) {
     uint32_t own = ofLane.first.lane;
     uint32_t before = std::min(happened[own], ofLane.first.item);

@@ -46,8 +46,8 @@ struct ReductionIndex {
 };
 } // namespace
 
-/// Returns true if `number` is that of a weight of 4 bits: of the two numbers
-/// of a byte, the one with the lower index has the lower bits.
+/// Returns true if `number` is a weight of 4 bits, extracted from its byte. The
+/// lower bits of a byte belong to the weight with the lower index.
 static bool hasNumberOfFourBits(Value number, Value byte, Value zero) {
   auto isSecond = m_Op<arith::AndIOp>(
       m_Op<arith::IndexCastOp>(ReductionIndex()), Constant{1});
@@ -64,7 +64,7 @@ static bool hasNumberOfFourBits(Value number, Value byte, Value zero) {
       number, m_Op<arith::SIToFPOp>(m_Op<arith::SubIOp>(bits, wideZero)));
 }
 
-/// Returns true if `number` is what the weight stands for, without its scale.
+/// Returns true if `number` is the dequantized weight, without its scale.
 static bool hasNumber(linalg::GenericOp op, const QuantizedProduct &product,
                       Value number) {
   Block &block = *op.getBody();

@@ -1,9 +1,9 @@
 //===- ExpandSegmentOps.cpp - Turn segment sums and maxima into customs ---===//
 //
-// A vCTA owns a block of segments. On GPUs, a vCTA adds the slices that lists
-// name; threads read several slices at once. Otherwise, and for maxima, a vCTA
-// reads all indices, and joins the slices that belong to its segments one after
-// the other.
+// A vCTA owns a block of segments. On GPUs, SegmentLists.cpp first sorts the
+// slices into a list for each segment; a vCTA then adds the slices of its
+// lists, several at once. Otherwise, and for maxima, a vCTA reads all indices,
+// and joins the slices that belong to its segments one after the other.
 //
 //===----------------------------------------------------------------------===//
 

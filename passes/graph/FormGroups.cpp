@@ -224,9 +224,10 @@ void Grouping::growPrologue(Group &group, ArrayRef<Value> operands) {
     Operation *producer = operand.getDefiningOp();
     if (!producer || !canJoin(group, producer, group.root))
       continue;
-    // All readers of the producer must be in this group, and no element but
-    // that of a cast may be computed twice. The result shapes of other users
-    // are not compared, because ops such as the return have no result.
+    // All readers of the producer must be in this group. Only casts may compute
+    // an element twice, so elementwise readers of other producers must have the
+    // shape of the producer. Shapes of users outside of the group are not
+    // compared, because ops such as the return have no result.
     bool staysInside = llvm::all_of(producer->getUsers(), [&](Operation *user) {
       return groupOf.lookup(user) == &group &&
              (isa<AnchorOpInterface>(user) || isa<CastOp>(producer) ||

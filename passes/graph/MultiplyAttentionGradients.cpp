@@ -51,8 +51,9 @@ struct Operands {
   bool causal;
 };
 
-/// Creates the tensors of the shape of the scores, `[..., H, R, Tq, Tk]`, and
-/// products with them.
+/// Creates the weights and the shares (the gradients of the scores), tensors of
+/// the shape `[..., H, R, Tq, Tk]`, and the products of these tensors with
+/// queries, keys and cotangents.
 class ProductBuilder {
 public:
   ProductBuilder(OpBuilder &builder, Location loc, const Operands &operands)

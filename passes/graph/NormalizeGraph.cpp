@@ -237,7 +237,7 @@ struct BroadcastAfterUnary : OpInterfaceRewritePattern<ElementwiseOpInterface> {
   using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
   LogicalResult matchAndRewrite(ElementwiseOpInterface op,
                                 PatternRewriter &rewriter) const override {
-    // The purpose of a copy is a buffer of the full shape.
+    // A copy exists to fill a buffer of the full shape.
     if (op->getNumOperands() != 1 || isa<CopyOp>(op))
       return failure();
     auto view = op->getOperand(0).getDefiningOp<BroadcastToOp>();
@@ -498,8 +498,8 @@ struct NormalizeGraphPass
   void runOnOperation() override {
     // A noop on a view would count as a read of the view.
     simplifyNoops(getOperation());
-    // A concat of one operand folds to the operand, which may be a state. Such
-    // reads must be visible when states are copied.
+    // A concat of one operand folds to the operand, which may be a state. The
+    // copies of states below depend on such reads.
     if (failed(applyPatternsGreedily(getOperation(), concats)))
       return signalPassFailure();
     // States are copied first, because a pattern must not move a read across an

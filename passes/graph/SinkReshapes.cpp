@@ -26,7 +26,8 @@ struct ReshapeAfterUnary : OpInterfaceRewritePattern<ElementwiseOpInterface> {
   using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
   LogicalResult matchAndRewrite(ElementwiseOpInterface op,
                                 PatternRewriter &rewriter) const override {
-    // The purpose of a copy is a buffer. A plan may have a tile of the shape.
+    // A copy stays, since it exists to fill a buffer. An op with a plan stays,
+    // since the plan may state a tile of its shape.
     if (op->getNumOperands() != 1 || isa<CopyOp>(op) ||
         op->hasAttr(ArkDialect::kPlanAttr))
       return failure();

@@ -23,11 +23,13 @@ using namespace mlir::ark;
 /// Gradients of weights, whose operands lie across the depth, run beside other
 /// tasks, which use the idle SMs.
 static constexpr double kMinGain = 0.15, kMinGainAcrossDepth = 0.35;
-/// The fraction of the bandwidth of DRAM with which products of 64 to 128 rows
-/// read weights: docs/rationale.md, "A deep product is split in the graph".
+/// The fraction of the bandwidth of DRAM that products of 64 to 128 rows reach
+/// when they read weights: docs/rationale.md, "A deep product is split in the
+/// graph".
 static constexpr double kReadShare = 0.8;
-/// The fraction of the bandwidth of DRAM with which the addition reads
-/// accumulators that do not stay in the L2: DRAM stores and loads each of them.
+/// The fraction of the bandwidth of DRAM that the addition reaches if the
+/// accumulators do not stay in the L2: each accumulator is stored to DRAM and
+/// loaded again.
 static constexpr double kUncachedShare = 0.5;
 
 /// Returns the dimension of the depth (K) of an operand.

@@ -393,8 +393,8 @@ struct VerifyKernelPass : ark::impl::VerifyKernelPassBase<VerifyKernelPass> {
     // Visits parents first, so that the error names a whole program instead of
     // the last op in it.
     WalkResult walk = module.walk<WalkOrder::PreOrder>([&](Operation *op) {
-      // The target stage lowers these ops, because packets and the forms of
-      // ops of bodies depend on the machine.
+      // These ops remain for the target stage, because packets and the
+      // lowerings of body ops depend on the machine.
       if (!isa<ArkDialect>(op->getDialect()) ||
           isa<BodyOpInterface, KernelOp, EpochOp, ReceivePacketsOp,
               StoreIndexOp>(op))

@@ -16,8 +16,8 @@ public:
   /// Returns lanes in the order of their start times, which `starts` has for
   /// every lane of the program. Of lanes with equal starts, those come first
   /// that share an L2 with the lane `home`, since a hand-off through this L2 is
-  /// not slower than another. If a GPU has one L2, the order of lanes with
-  /// equal starts is unchanged.
+  /// not slower than other hand-offs. If a GPU has one L2, the order of lanes
+  /// with equal starts is unchanged.
   SmallVector<unsigned> sortLanes(ArrayRef<unsigned> lanes,
                                   ArrayRef<double> starts, unsigned home) const;
 

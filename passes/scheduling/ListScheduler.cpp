@@ -97,9 +97,9 @@ private:
   /// each set of producing vCTAs in the relation of this dependence.
   std::vector<std::pair<const Relation *, std::vector<ProducerEnds>>> ends;
   int64_t numVCTAs = 0;
-  /// For every producer whose data each vCTA reads from a single lane: this
-  /// lane, by vCTA. `tiedHomes` has the entries of the producers in whose lanes
-  /// the plan places the task.
+  /// Entries for the producers of which each vCTA reads the data of a single
+  /// lane: this lane, by vCTA. `tiedHomes` has the entries of the producers in
+  /// whose lanes the plan places the task.
   std::vector<std::vector<unsigned>> homes, tiedHomes;
   bool dependsOnItself = false;
   double earliest = 0, latest = 0;

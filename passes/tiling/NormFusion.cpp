@@ -31,14 +31,15 @@ static bool isElementwise(linalg::GenericOp op) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Builds a norm whose regions start with those of another norm.
+/// Builds a norm that replaces another norm and also computes elementwise
+/// neighbours in its regions.
 class NormRebuilder {
 public:
   NormRebuilder(RewriterBase &rewriter, RowNormOp norm)
       : rewriter(rewriter), norm(norm) {}
 
-  /// Returns the number of an input of the new norm. Inputs of the same
-  /// elements are one input.
+  /// Returns the number of an input of the new norm. Two inputs that read the
+  /// same elements become one input.
   unsigned addInput(Value value, AffineMap map);
   /// Adds the tensors among some inputs of an elementwise op, and appends their
   /// numbers. `map` is from the loops of the norm to those of the op.

@@ -79,8 +79,8 @@ static SmallVector<PlanUnit> orderUnits(const std::set<PlanUnit> &units,
   int64_t ranks = llvm::divideCeil(numStages, chunks);
   auto [forward, backward] =
       orderDirections(units, stages, chunks == 1 ? 1 : ranks);
-  // The number of forward units before the first backward unit can begin, less
-  // the one that it follows.
+  // The number of forward units of the warm-up. One more forward unit precedes
+  // the first backward unit.
   int64_t warmup = chunks == 1 ? ranks - 1 - first
                                : 2 * (ranks - 1 - first) + (chunks - 1) * ranks;
   size_t ahead = std::clamp<int64_t>(warmup, 0, forward.size());

@@ -162,8 +162,8 @@ int64_t Joiner::getPeer(const Cursor &cursor, ChannelOpInterface op) const {
 }
 
 /// Returns the route of a channel op of `cursor`. If one program stands for all
-/// ranks, a rank takes from the rank at a distance before it what it puts
-/// itself to the rank at the same distance after it.
+/// ranks, a put to the rank `distance` after this rank corresponds to a get
+/// from the rank `distance` before this rank.
 Route Joiner::getRoute(const Cursor &cursor, ChannelOpInterface op) const {
   int64_t peer = getPeer(cursor, op), tag = getOpen(op).getTag(), distance = 0;
   if (isRepresentative) {
@@ -454,7 +454,9 @@ LogicalResult Joiner::run() {
         if (!*went)
           break;
         moved = true;
-        // Copies that take turns get the same plans for their memory.
+        // The two copies proceed op by op in turn, so that their ops alternate
+        // in the joined program and both copies get equal plans for their
+        // memory.
         if (isRepresentative)
           break;
       }

@@ -39,8 +39,8 @@ using namespace mlir::ark;
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Bounds the extents of a tensor by those of its buffer. Upstream has no such
-/// model.
+/// Bounds the extents of a tensor by those of its buffer. Upstream has no
+/// external model of ValueBoundsOpInterface for `bufferization.to_tensor`.
 struct ToTensorBounds
     : public ValueBoundsOpInterface::ExternalModel<ToTensorBounds,
                                                    bufferization::ToTensorOp> {

@@ -166,7 +166,8 @@ void ResolveViewsPass::placeCopies() {
   if (getOperation().getNumRanks() == 1)
     return;
   auto tasks = llvm::to_vector(getOperation().getBody().getOps<TaskOp>());
-  // Readers come first, because they may be copies themselves.
+  // Visits readers before their producers, because a reader may be a copy whose
+  // rank is assigned here as well.
   for (TaskOp task : llvm::reverse(tasks)) {
     if (getRankAttr(task))
       continue;

@@ -297,8 +297,9 @@ findProducers(BlockArgument tile) {
 // Matching
 //===----------------------------------------------------------------------===//
 
-/// Elements of an intermediate of f32 from which on writing and reading packets
-/// takes longer than a hand-off by a counter: 3 MB more pass through memory.
+/// Upper bound of the elements of an f32 intermediate that becomes packets.
+/// Beyond it, packets take longer than a hand-off by a counter: 3 MB more pass
+/// through memory.
 static constexpr int64_t kMaxWideElements = 1 << 18;
 
 /// Returns true if 64-bit packets pay off. No two vCTAs may read the same

@@ -168,7 +168,9 @@ std::optional<ArenaPlan> ArenaPlanner::planWithin(int64_t limit) const {
   if (plan.partBytes > limit)
     return std::nullopt;
   SmallVector<double> startNs = getStartNs();
-  // Invariant: `plan` keeps the limit, and has a gap of `most` halvings.
+  // Binary search over the number of halvings. Invariant: `plan` is within the
+  // limit, and its gap is the time of all tasks after `most` halvings (or zero,
+  // before the first success).
   for (int least = 0, most = kMaxHalvings; least + 1 < most;) {
     int halvings = (least + most) / 2;
     ArenaPlan next =

@@ -23,8 +23,8 @@ static constexpr size_t kMaxName = 60;
 // Arenas that exceed the limit
 //===----------------------------------------------------------------------===//
 
-/// Returns the intermediates that are live at the peak of the live set, those
-/// with the most bytes first.
+/// Returns the intermediates that are live when the live set is largest, in
+/// descending order of their bytes.
 static SmallVector<const Intermediate *> getHolders(const Liveness &liveness,
                                                     unsigned peak) {
   SmallVector<const Intermediate *> holders;

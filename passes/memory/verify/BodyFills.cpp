@@ -414,8 +414,8 @@ Operation *BodyBounds::findLastFill(Value buffer, ArrayRef<OpOperand *> uses,
   return last;
 }
 
-/// Returns the index that a load from a temporary yields: one of the indices
-/// that the last op that fills the temporary, or a later op, stores.
+/// Returns a form for the index that a load from a temporary yields. The index
+/// was stored by the last op that fills the temporary, or by a later op.
 LinearForm BodyBounds::computeLoaded(Value buffer, Operation *at) {
   Value root = getViewRoot(buffer);
   if (!cast<MemRefType>(buffer.getType()).getElementType().isIndex() ||

@@ -24,10 +24,12 @@ using namespace mlir::ark;
 static constexpr int64_t kMaxKeptDepth = 64;
 
 namespace {
-/// Builds the sums of one warp for a block of rows. The first products are rows
-/// by others. A thread computes their weights in the registers in which the
-/// next product reads them. Each result has a loop of its own, so that
-/// registers hold the accumulators of one result at a time.
+/// Builds the sums of one warp for a block of rows. The others are keys if the
+/// rows are queries, and queries if the rows are keys. The first products
+/// multiply rows by others. A thread computes the weights (P in FlashAttention)
+/// and the shares (dS) in the registers in which the next product reads them.
+/// Each result has a loop of its own, so that registers hold the accumulators
+/// of one result at a time.
 class GradientBlockBuilder : public GradientTiles {
 public:
   using GradientTiles::GradientTiles;
@@ -81,8 +83,8 @@ private:
 // Weights and shares
 //===----------------------------------------------------------------------===//
 
-/// Emits the region of the op for a row and the thread's other `i`. The score
-/// is minus infinity if there is no such other.
+/// Emits the score of a row and of `others[i]` by the region of the op. The
+/// score is minus infinity if `others[i]` does not exist.
 Value GradientBlockBuilder::getScore(Value dot, Value row, const Step &step,
                                      int64_t i) {
   IRMapping mapping;
@@ -106,7 +108,7 @@ Value GradientBlockBuilder::getScore(Value dot, Value row, const Step &step,
       createLeastScore(builder, builder.getLoc(), builder.getF32Type()));
 }
 
-/// Loads a statistic of the queries for each pair of a row and another.
+/// Loads a statistic of the query of each pair of a row and one of the others.
 GradientBlockBuilder::Pairs
 GradientBlockBuilder::loadStatistics(OpOperand &operand, const Step &step) {
   Pairs all;
@@ -140,8 +142,8 @@ GradientBlockBuilder::Pairs GradientBlockBuilder::getWeights(const Step &step) {
   return weights;
 }
 
-/// Replaces weights by shares. A pair of weight zero has none: its slope may be
-/// NaN.
+/// Replaces weights by shares, `weight * (slope - mean)`. The share of a pair
+/// of weight zero is zero, since the slope may be NaN.
 void GradientBlockBuilder::multiplyBySlopes(
     MutableArrayRef<SmallVector<Value>> weights, const Step &step) {
   Pairs slopes = compare(op.getLeftSlopeMutable(), op.getRightSlopeMutable(),
@@ -195,8 +197,9 @@ void GradientBlockBuilder::buildStep(const Sum &sum, Step step,
   addUp(sum, step, factors, accumulators);
 }
 
-/// Divides the others into those that all rows of the tile see, and the rest.
-/// The division is a multiple of the others of all warps in a step.
+/// Divides the others into two ranges: those that need a mask, and those that
+/// all rows of the tile see. The border is a multiple of the others that all
+/// warps process in a step.
 void GradientBlockBuilder::findRanges() {
   Value query = op.getIndices().back(), key = op.getIndices().front();
   if (!op.hasKeyRows())

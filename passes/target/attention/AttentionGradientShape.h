@@ -10,8 +10,9 @@
 namespace mlir::ark {
 
 /// The division of a gradient of an attention among the warps of a CTA. The
-/// rows are divided into blocks with the rows of an instruction. The warps of a
-/// block divide the others among themselves, and add up their sums.
+/// rows are divided into blocks with the rows of an instruction. The others are
+/// keys if the rows are queries, and queries if the rows are keys. The warps of
+/// a block divide the others among themselves, and add up their sums.
 struct AttentionGradientShape {
   /// Returns nothing if fragments, types, extents or alignments do not fit, or
   /// if there are more blocks than warps.

@@ -161,9 +161,10 @@ AttentionShape::chooseColumns(const AttentionOps &attention, MmaAttr mma,
   return shape.getBytes() <= kMaxBytes ? std::optional(shape) : std::nullopt;
 }
 
-/// Returns a measure of the time of a shape with query columns: the queries
-/// that a warp multiplies by all keys, then how often it loads the keys, both
-/// in parts of the warps, then the size of the instruction.
+/// Returns the cost of a shape with query columns, for a lexicographic
+/// comparison: the queries that a warp multiplies by all keys, how often a warp
+/// loads the keys, and the negative size of the instruction. Both numbers of a
+/// warp are scaled by its share of the keys.
 static std::tuple<int64_t, int64_t, int64_t>
 getColumnCost(const AttentionShape &shape) {
   int64_t shares = shape.teams * shape.warps;

@@ -25,7 +25,7 @@ using BodyFn = function_ref<Value(OpBuilder &, Location, ValueRange)>;
 
 namespace {
 /// Builds the structured ops of one attention before it. The loops of these ops
-/// are the rows, followed by one or two others.
+/// are the rows, followed by one or two other loops.
 class AttentionExpander {
 public:
   explicit AttentionExpander(OnlineAttentionOp op)

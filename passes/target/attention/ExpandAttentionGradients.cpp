@@ -27,7 +27,8 @@ using utils::IteratorType;
 using BodyFn = function_ref<Value(OpBuilder &, Location, ValueRange)>;
 
 namespace {
-/// The others of one iteration: `size` of them, from `begin` on, of the head
+/// The others of one iteration: keys if the rows are queries, and queries if
+/// the rows are keys. There are `size` of them, from `begin` on, of the head
 /// `group` if there is a loop over heads.
 struct OtherBlock {
   Value group, begin;
@@ -35,7 +36,7 @@ struct OtherBlock {
 };
 
 /// Builds the loops and structured ops of one gradient before it. The loops of
-/// these ops are the rows, followed by one or two others.
+/// these ops are the rows, followed by one or two other loops.
 class GradientExpander {
 public:
   explicit GradientExpander(BlockedAttentionGradientOp op)

@@ -95,7 +95,7 @@ Value GradientTiles::makeOpaque(Value number) {
 }
 
 /// Keeps compilers from moving later loads before this point, where registers
-/// would have to hold what they load.
+/// would have to hold the loaded values.
 void GradientTiles::fenceLoads() {
   Value number = arith::ConstantIntOp::create(builder, 0, 64);
   getGpuInstructions(builder).createLoadFence(builder, builder.getLoc(),
@@ -106,8 +106,9 @@ void GradientTiles::fenceLoads() {
 // Loads
 //===----------------------------------------------------------------------===//
 
-/// Returns the indices of the element of an operand at a row, another and an
-/// index of the last loop. Null indices are of loops that the map lacks.
+/// Returns the indices of the element of an operand at `row`, at `other`, one
+/// of the others, and at `last`, an index of the last loop. An index is null if
+/// the map lacks its loop.
 SmallVector<Value> GradientTiles::getIndices(OpOperand &operand, Value row,
                                              const Step &step, Value other,
                                              Value last) {
@@ -224,8 +225,8 @@ GradientTiles::Pairs GradientTiles::compare(OpOperand &leftOperand,
   SmallVector<SmallVector<Value>> tiles(
       countTiles(),
       SmallVector<Value>(instruction->getNumAccumulators(), number(0)));
-  // Compilers cannot move loads of opaque rows out of the loop, where
-  // registers would have to hold them.
+  // Rows are opaque, so that compilers leave their loads in the loop. Outside
+  // of the loop, registers would have to hold the loaded values.
   SmallVector<Value> opaqueRows;
   for (Value row : kept.empty() ? ArrayRef<Value>(rows) : ArrayRef<Value>())
     opaqueRows.push_back(makeOpaque(row));

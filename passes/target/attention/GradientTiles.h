@@ -11,7 +11,8 @@
 namespace mlir::ark {
 
 /// Base class of the loops of gradients: loads operands in words of two
-/// elements, and multiplies rows by others.
+/// elements, and multiplies rows by others. The others are keys if the rows are
+/// queries, and queries if the rows are keys.
 ///
 /// As in an attention, left and right operands use the permuted order of the
 /// depth in which threads load it. A quad loads neighbouring columns of a
@@ -78,8 +79,9 @@ protected:
   /// Returns the number of 16-byte loads per thread for a row.
   int64_t countLoads() const;
 
-  /// Finds the rows and the share of the thread from its index, which is read
-  /// again here, so that no register holds what follows from it before.
+  /// Finds the rows of the thread, and its share of each row, from the index of
+  /// the thread. The index is read again here, so that no register holds values
+  /// of the index before this point.
   void assignThreads();
   void findColumnLoads();
   void findExtents();

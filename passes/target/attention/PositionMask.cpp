@@ -94,7 +94,7 @@ static Value addAll(OpBuilder &builder, Location loc, Value number,
 }
 
 Value PositionMask::createCommonKeys(OpBuilder &builder, Location loc) const {
-  // Row 0 has the smallest limit, which is itself a key that is admitted.
+  // Row 0 has the smallest limit. The key at this limit is admitted, too.
   Value keys = arith::ConstantIndexOp::create(builder, loc, 1);
   keys = addAll(builder, loc, keys, besideRow, /*isNegative=*/false);
   return addAll(builder, loc, keys, besideKey, /*isNegative=*/true);

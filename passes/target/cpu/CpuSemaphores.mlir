@@ -28,9 +28,9 @@ func.func private @ark_signal(%context: !llvm.ptr, %semaphore: i64) {
   return
 }
 
-// Waits until the bits of a word above its lowest `shift` reach the target. Returns 0, or the code
-// of the abort. A hang is reported for a counter with target `expected`. `lacking` is the number of
-// missing arrivals that other words count.
+// Waits until a word, shifted right by `shift` bits, reaches the target. Returns 0, or the code of
+// the abort. The report of a hang states the target `expected` of the counter. `lacking` is the
+// number of missing arrivals that other words count.
 //
 // The lane spins for a microsecond or two, which suffices for hand-offs between running cores, and
 // then rests between polls.

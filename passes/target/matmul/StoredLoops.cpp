@@ -89,7 +89,8 @@ std::optional<StoredShape> StoredShape::choose(const MatmulTile &product,
       !isInGlobalMemory(product.left) || !isInGlobalMemory(product.right))
     return std::nullopt;
   std::optional<StoredShape> best;
-  // Fewer elements that do not exist, fewer reads, and larger instructions.
+  // Prefers shapes with less padding, then with fewer reads, then with larger
+  // instructions.
   auto getCost = [](const StoredShape &shape) {
     int64_t rows = shape.blocks * shape.mma.getN(),
             columns = shape.units * shape.mma.getM();

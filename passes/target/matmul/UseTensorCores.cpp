@@ -306,8 +306,9 @@ static bool replaceStored(const MatmulTile &product,
 // Warpgroups
 //===----------------------------------------------------------------------===//
 
-/// Returns the conversions of results of a group that their readers can repeat
-/// once accumulators of every product exist at the same time.
+/// Returns the conversions of the results of several products that readers can
+/// repeat themselves. Each reader then reads the accumulators, which all exist
+/// at the same time.
 static SmallVector<ResultConversion>
 findConversions(const ProductGroup &group) {
   SmallVector<ResultConversion> conversions;
@@ -366,11 +367,11 @@ private:
 };
 } // namespace
 
-/// Chooses how warpgroups multiply the products of a group within `room` bytes
-/// and the `spare` bytes of the reserve for tables. If that is too little for
-/// warpgroups, they take the whole reserve: a table that is read from global
-/// memory costs a task about a microsecond, and products without warpgroups
-/// take several times as long.
+/// Chooses how warpgroups multiply the products of a group. First tries `room`
+/// bytes and the `spare` bytes, which are reserved for tables and not needed.
+/// If warpgroups need more, they take the whole reserve: a table that is read
+/// from global memory costs a task about a microsecond, and products without
+/// warpgroups take several times as long.
 static std::optional<WarpgroupShape> chooseShape(const ProductGroup &group,
                                                  const Units &units,
                                                  int64_t room, int64_t spare) {

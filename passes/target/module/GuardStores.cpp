@@ -48,9 +48,9 @@ private:
 };
 } // namespace
 
-/// Visits an op with regions or a terminator. In another iteration, or behind
-/// the region of the index, the comparison of the index does not exist: values
-/// that such an op passes on are refused.
+/// Visits a use by an op with regions or by a terminator. Refuses ops that pass
+/// the value on to another iteration or out of the region, where the result of
+/// the comparison of the index does not exist.
 LogicalResult DependentStores::visitControlFlow(OpOperand &use) {
   Operation *op = use.getOwner();
   if (isa<scf::IfOp>(op))
@@ -76,11 +76,12 @@ LogicalResult DependentStores::visit(OpOperand &use) {
   }
   if (op->getNumRegions() > 0 || op->hasTrait<OpTrait::IsTerminator>())
     return visitControlFlow(use);
-  // A loaded value is data: a store at an address computed from it is not
+  // A loaded value is data. A store whose address depends on loaded data is not
   // guarded.
   if (hasSingleEffect<MemoryEffects::Read>(op))
     return success();
-  // A function cannot write at a number, such as one that it reports.
+  // A number is not an address: a function that gets it, for example to report
+  // it, cannot write there.
   if (isa<func::CallOp>(op) && use.get().getType().isIntOrIndexOrFloat())
     return success();
   if (!isMemoryEffectFree(op))

@@ -305,9 +305,9 @@ LogicalResult ThreadMapper::leaveToOne(Operation &op) {
 
 /// Makes the load of a scalar volatile, which keeps compilers from moving the
 /// load and its users out of the loop over vCTAs. The work item would otherwise
-/// wait for this load before it issues other loads. Does not change loads of
-/// temporaries: compilers do not move these loads, and the new load has a
-/// pointer to global memory.
+/// wait for this load before it issues other loads. Leaves loads of temporaries
+/// as they are: compilers do not move these loads, and the volatile load needs
+/// a pointer to global memory.
 static void makeVolatile(OpBuilder &builder, memref::LoadOp load) {
   if (!load.getIndices().empty() ||
       load.getMemRef().getDefiningOp<memref::AllocaOp>() ||

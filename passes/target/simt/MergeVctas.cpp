@@ -72,7 +72,8 @@ static scf::ParallelOp getOnlyLoop(scf::ForOp vctas, int64_t warpSize) {
 }
 
 namespace {
-/// One dimension of the parallel loop of any vCTA.
+/// The extent of one dimension of the parallel loop inside of the loop over
+/// vCTAs.
 struct Extent {
   /// The extent inside of the loop, which may depend on the vCTA.
   Value end;

@@ -25,7 +25,7 @@ using namespace mlir::ark;
 
 /// Shorter reductions have too little work for every warp.
 static constexpr int64_t kMinLength = 128;
-/// The results whose f32 elements fill a memory sector.
+/// Number of f32 results that fill a memory sector.
 static constexpr int64_t kMinResults = 8;
 /// The alignment that vectors need.
 static constexpr int64_t kAlignment = 64;

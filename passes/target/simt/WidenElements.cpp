@@ -30,7 +30,7 @@ using namespace mlir::ark;
 
 /// Candidate numbers of neighbours per thread.
 static constexpr int64_t kCounts[] = {8, 4, 2};
-/// The cost of an iteration for addresses, loads and stores, relative to the
+/// The cost of the addresses, loads and stores of an iteration, in units of the
 /// cost of one element.
 static constexpr int64_t kOverhead = 3;
 
@@ -199,9 +199,9 @@ bool WideLoop::fits(int64_t count) {
   });
 }
 
-/// Chooses the number of neighbours that needs the fewest iterations of
-/// every thread. A loop over a number of vCTAs that is known at run time only
-/// has at least one vCTA. Memory limits such a loop, so that its accesses are
+/// Chooses the number of neighbours that needs the fewest iterations of every
+/// thread. If the number of vCTAs is known at run time only, the loop has at
+/// least one vCTA. Memory limits such a loop, so its accesses should be
 /// coalesced.
 int64_t WideLoop::choose() {
   std::optional<int64_t> bound = getSizeBound(loop);

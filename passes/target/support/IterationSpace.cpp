@@ -43,8 +43,9 @@ SmallVector<Value> IterationSpace::getVariables(OpBuilder &builder,
 }
 
 namespace {
-/// The extent of a clipped tile is a minimum. Upstream has no bounds model for
-/// a minimum that has been lowered from affine.
+/// The extent of a clipped tile is a minimum. Upstream implements
+/// ValueBoundsOpInterface for `affine.min`, but not for the `arith.minsi` to
+/// which the op is lowered.
 struct MinBounds
     : ValueBoundsOpInterface::ExternalModel<MinBounds, arith::MinSIOp> {
   void populateBoundsForIndexValue(Operation *op, Value value,

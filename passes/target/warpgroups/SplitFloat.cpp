@@ -10,7 +10,7 @@ using namespace mlir::ark;
 /// Bits of a f32 number that a bf16 number has.
 static constexpr int64_t kUpperBits = 0xffff0000;
 static constexpr int64_t kShift = 16;
-/// Half of the unit of the upper bits.
+/// Half of the unit in the last place of the upper bits, for rounding.
 static constexpr int64_t kHalfUnit = 1 << (kShift - 1);
 
 static Value createWord(ImplicitLocOpBuilder &builder, int64_t value) {

@@ -110,8 +110,8 @@ static bool areWhole(ArrayRef<MatmulTile> products) {
   });
 }
 
-/// Returns an upper bound of the bytes beside stages and accumulators. A
-/// temporary occupies whole units of its alignment.
+/// Returns an upper bound of the bytes that are used in addition to stages and
+/// accumulators. A temporary occupies whole units of its alignment.
 static int64_t getBesideBytes(const WarpgroupShape &shape) {
   return llvm::alignTo((1 + shape.numProducts) * kOperandRecordBytes +
                            kMaxStages * kStageBarrierBytes,

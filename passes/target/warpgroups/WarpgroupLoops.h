@@ -13,9 +13,9 @@ namespace mlir::ark {
 inline constexpr int64_t kStageBarrierBytes = 16;
 /// Bytes of the record of an operand that TMA copies.
 inline constexpr int64_t kOperandRecordBytes = 32;
-/// The number of stages up to which all instructions of a stage end before
-/// those of the next one begin, if threads copy the stages. Otherwise one stage
-/// would be in flight.
+/// With at most this number of stages, copied by threads, all instructions of a
+/// stage end before those of the next stage begin. Two copies are then in
+/// flight; overlapping instructions would leave only one.
 inline constexpr int64_t kFewStages = 3;
 
 /// Selects the products whose stages are copied by TMA.
@@ -28,9 +28,9 @@ enum class TensorMapUse { Never, WhereFaster, Always };
 struct WarpgroupShape {
   /// Returns nothing if the columns cannot be divided evenly, if a clipped
   /// operand has f32 elements or rows that do not lie along K, or if the stages
-  /// need more than `room` bytes of shared memory. A number of rows that
-  /// is no multiple of a warpgroup's is padded to one if single warps could
-  /// read the operands: the rows of both lie along K.
+  /// need more than `room` bytes of shared memory. Rows are padded to a
+  /// multiple of a warpgroup's rows if single warps could read the operands,
+  /// that is, if the rows of both operands lie along K.
   static std::optional<WarpgroupShape> choose(ArrayRef<MatmulTile> products,
                                               MmaAttr mma, int64_t threads,
                                               int64_t room, TensorMapUse maps);
@@ -43,9 +43,9 @@ struct WarpgroupShape {
   /// affect only results that nothing reads.
   int64_t rows, columns;
   int64_t numProducts;
-  /// Warpgroups of the CTA, and those down and across the result, the owners.
-  /// Other warpgroups only copy, or compute the same elements of the result
-  /// again and do not store them.
+  /// Warpgroups of the CTA, and numbers of owners down and across the result.
+  /// An owner stores results. Other warpgroups only copy, or compute the same
+  /// elements of the result again and do not store them.
   int64_t groups, down, across;
   int64_t stages;
   /// The number of stages whose instructions may still run when those of the

@@ -11,9 +11,9 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Others in a block. A block of 64 rows and 64 others has products whose
-/// operands fit into the first cache of a core and into the shared memory of an
-/// SM.
+/// Number of others in a block: keys if the rows are queries, and queries if
+/// the rows are keys. The operands of the products of 64 rows and 64 others fit
+/// into the L1 cache of a core and into the shared memory of an SM.
 static constexpr int64_t kBlock = 64;
 
 static ArrayRef<int64_t> getShape(Value value) {

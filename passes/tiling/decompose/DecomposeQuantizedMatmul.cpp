@@ -36,7 +36,7 @@ private:
 };
 } // namespace
 
-/// Returns the number that a weight stands for, without its scale, as f32.
+/// Returns the dequantized weight, without its scale, as f32.
 Value ProductBuilder::getNumber(OpBuilder &b, Value weight, Value zero) {
   Type f32 = b.getF32Type(), i32 = b.getI32Type();
   if (!product.hasFourBits)

@@ -158,8 +158,9 @@ static Value emitSigmoid(Scalars s, Value x) {
   return s.divideApproximately(one, s.add(one, power));
 }
 
-/// Clamps the factor x of a function whose other factor goes to zero faster. At
-/// minus infinity the limit is zero, but infinity times zero would be NaN.
+/// Clamps x in a product x * f(x), where f(x) goes to zero faster than x goes
+/// to minus infinity. The limit of the product is zero, but minus infinity
+/// times zero would be NaN.
 static Value boundFactor(Scalars s, Value x) {
   Value lowest = s.number(x.getType(), std::numeric_limits<float>::lowest());
   return s.select(s.compare(ComparePredicate::GT, x, lowest), x, lowest);

@@ -130,11 +130,11 @@ static bool shareTensor(TaskOp first, TaskOp second) {
   });
 }
 
-/// Returns true if two independent elementwise tasks share numbers only, such
-/// as a learning rate, and should stay separate on a GPU. Each of them then
-/// runs as soon as its own operands are ready, and on other SMs. Tasks that
-/// occupy half of the SMs gain nothing from fusion, and the addresses of many
-/// tiles take the registers of a thread.
+/// Returns true if two independent elementwise tasks should stay separate on a
+/// GPU, because they share only numbers, such as a learning rate. Separate
+/// tasks run on different SMs, each as soon as its own operands are ready.
+/// Tasks that occupy half of the SMs gain nothing from fusion, and the
+/// addresses of many tiles would take the registers of a thread.
 bool TaskFuser::shouldStaySeparate(TaskOp first, TaskOp second) {
   return target.isGpu() && isElementwise(first) && isElementwise(second) &&
          !shareTensor(first, second) &&

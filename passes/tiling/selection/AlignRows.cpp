@@ -1,9 +1,9 @@
 //===- AlignRows.cpp - Equal rows for a chain of row ops ------------------===//
 //
 // The derivative of a norm is a chain of elementwise ops and of sums over rows.
-// Two tasks of it can be fused if their tiles have the same rows. The bytes of
-// a tile alone would give a sum, which writes no row, and ops of other dtypes
-// other rows than an elementwise op.
+// Two tasks of the chain can be fused if their tiles have the same rows. Tiles
+// chosen by bytes alone have different numbers of rows: a sum writes no row,
+// and the dtypes of ops differ.
 //
 //===----------------------------------------------------------------------===//
 

@@ -65,8 +65,8 @@ static Work estimateMatmul(MatmulOp op, ArrayRef<int64_t> tile) {
           2 * count(tile) * depth};
 }
 
-/// A tile reads the scales and zeros of its columns with the weights, whose
-/// bytes have one or two numbers.
+/// A tile reads the weights of its columns, their scales and their zeros. A
+/// byte of the weights holds one or two numbers.
 static Work estimateQuantizedMatmul(QuantizedMatmulOp op,
                                     ArrayRef<int64_t> tile) {
   double depth = tensorType(op.getLhs()).getShape().back();
@@ -97,8 +97,9 @@ static Work estimateAttention(AttentionOpInterface op, ArrayRef<int64_t> domain,
           heads * queries * keys * (2 * depths + kFlopsPerExponential)};
 }
 
-/// A row compares vectors with all others, twice, and adds up one or two sums
-/// of their vectors.
+/// Others are keys if the rows are queries, and queries if the rows are keys. A
+/// row is multiplied by all others twice, for scores and for slopes, and one or
+/// two sums of the others' vectors follow.
 static Work estimateAttentionGradient(AttentionGradientOpInterface op,
                                       ArrayRef<int64_t> tile) {
   RankedTensorType query = tensorType(op.getQuery()),

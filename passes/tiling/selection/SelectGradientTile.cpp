@@ -8,8 +8,9 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Rows of a tile, which read all others once. The tile's products with a block
-/// of others have as many rows as columns.
+/// Rows of a tile. A tile reads all others (keys, or queries if the rows are
+/// keys) once. The tile's products with a block of others have as many rows as
+/// columns.
 static constexpr int64_t kRows = 64;
 /// A row of weights and a row of slopes of a block.
 static constexpr int64_t kBlockColumns = 2 * 64;

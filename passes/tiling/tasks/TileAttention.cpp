@@ -21,8 +21,8 @@ static OpFoldResult limitKeys(OpBuilder &builder, OnlineAttentionOp op,
 }
 
 namespace {
-/// Tiles divide the rows and the columns. Each has all keys that its rows may
-/// attend to.
+/// Tiles divide the rows and the columns. Each tile has all keys that its rows
+/// may attend to.
 struct AttentionTiling
     : TilingInterface::ExternalModel<AttentionTiling, OnlineAttentionOp> {
   SmallVector<utils::IteratorType> getLoopIteratorTypes(Operation *self) const {

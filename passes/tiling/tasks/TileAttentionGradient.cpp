@@ -34,8 +34,8 @@ static void limitQueries(OpBuilder &builder, BlockedAttentionGradientOp op,
                {size, before});
 }
 
-/// Limits the others of a tile of rows to those that may see a row, or that a
-/// row may see.
+/// Limits the others of a tile of rows: to queries that may see a row, or to
+/// keys that a row may see.
 static void limitOthers(OpBuilder &builder, BlockedAttentionGradientOp op,
                         SmallVector<OpFoldResult> &offsets,
                         SmallVector<OpFoldResult> &sizes) {
@@ -50,7 +50,8 @@ static void limitOthers(OpBuilder &builder, BlockedAttentionGradientOp op,
 }
 
 namespace {
-/// Tiles divide the rows. Each has all others that its rows need.
+/// Tiles divide the rows. Each tile has all others (keys or queries) that its
+/// rows need.
 struct AttentionGradientTiling
     : TilingInterface::ExternalModel<AttentionGradientTiling,
                                      BlockedAttentionGradientOp> {

@@ -9,7 +9,7 @@ using namespace mlir;
 using namespace mlir::ark;
 
 namespace {
-/// Tiles divide the rows. Each has all columns of its rows.
+/// Tiles divide the rows. Each tile has all columns of its rows.
 struct RowNormTiling
     : TilingInterface::ExternalModel<RowNormTiling, RowNormOp> {
   SmallVector<utils::IteratorType> getLoopIteratorTypes(Operation *self) const {
@@ -47,7 +47,7 @@ struct RowNormTiling
                         ArrayRef<OpFoldResult> sizes,
                         SmallVector<OpFoldResult> &resultOffsets,
                         SmallVector<OpFoldResult> &resultSizes) const {
-    // Other outs than the first one have no column.
+    // All outs except the first one lack the dimension of columns.
     size_t dims = offsets.size() - (resultNumber == 0 ? 0 : 1);
     llvm::append_range(resultOffsets, offsets.take_front(dims));
     llvm::append_range(resultSizes, sizes.take_front(dims));
@@ -60,7 +60,7 @@ struct RowNormTiling
                           unsigned resultNumber, ArrayRef<OpFoldResult> offsets,
                           ArrayRef<OpFoldResult> sizes) const {
     auto op = cast<RowNormOp>(self);
-    // Other results are memory of the op.
+    // The other outs are memory of the op and not results that readers use.
     if (resultNumber != 0)
       return failure();
     SmallVector<OpFoldResult> begins(offsets), extents(sizes);
