@@ -21,11 +21,13 @@ with ark.Program("product") as program, ark.planner(tile=(128, 128)):
 executable = ark.compile(program, target=f"hip:{sys.argv[1]}")
 Path(sys.argv[2]).write_bytes(executable.bundle.sections["kernel"])
 
+# All accumulators have vector registers: none is moved to and from accumulation registers.
+# OBJECT: .agpr_count: 0
 # OBJECT: .group_segment_fixed_size: {{[3-9][0-9][0-9][0-9][0-9]}}
 # OBJECT: .name: ark_kernel
 # OBJECT: .private_segment_fixed_size: 0
 # OBJECT: .sgpr_spill_count: 0
-# OBJECT: .vgpr_count: {{[0-9][0-9]$|[1-4][0-9][0-9]$}}
+# OBJECT: .vgpr_count: {{[0-9][0-9]$|1[0-9][0-9]$|2[0-4][0-9]$}}
 # OBJECT: .vgpr_spill_count: 0
 
 # The loop over stages: reads of shared memory are 16 bytes wide. The warps multiply while loads of

@@ -198,6 +198,19 @@ def test_an_encoder(arch: str, check: Check) -> None:
     assert MFMA in check(program, arrays, arch=arch).text
 
 
+def test_an_encoder_at_its_sizes(check: Check) -> None:
+    """All layers of MiniLM with weights of a fixed seed, and one sequence with padding."""
+    sizes = EncoderConfig(
+        vocabulary=30522, hidden=384, layers=6, heads=12, intermediate=1536, positions=512, types=2,
+        eps=1e-12, activation="gelu",
+    )  # fmt: skip
+    program = build_encoder(sizes, batch=1, length=16, dtype="fp16")
+    arrays = make_arrays(program)
+    arrays["mask"] = np.arange(16) < np.array([[11]])
+    arrays["types"] %= 2
+    assert MFMA in check(program, arrays, arch="gfx942").text
+
+
 def test_the_sum_and_softmax_of_rows(check: Check) -> None:
     """Reductions of waves: exchanges between lanes, and barriers."""
     with ark.Program("rows") as program:

@@ -6,6 +6,7 @@
 
 #include "simt.h"
 
+#include "memory.h"
 #include "widen.h"
 
 #include <cmath>
@@ -26,8 +27,15 @@ INSTRUCTION(amdgcn_s_barrier) {
     syncCta(false);
 }
 
-/// The threads' stores reach memory at a release, which orders them.
-INSTRUCTION(amdgcn_s_waitcnt) {}
+/// Waits until at most some stores and loads of the wave are outstanding: bits
+/// 0 to 3, 14 and 15 are their count (vmcnt). Stores may arrive in any order,
+/// so that a wait for fewer than all has no effect here. The other counters are
+/// those of LDS and of exports.
+INSTRUCTION(amdgcn_s_waitcnt) {
+  constexpr uint32_t kVmcnt = 0xc00f;
+  if (!isDropped() && (args[0].as<uint32_t>() & kVmcnt) == 0)
+    waitForStores();
+}
 
 /// Binds only LLVM's scheduler.
 INSTRUCTION(amdgcn_sched_barrier) {}

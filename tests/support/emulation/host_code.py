@@ -57,6 +57,8 @@ def load_library(path: Path) -> Any:
         ("simt_clear_variables", None, []),
         ("simt_add_variables", None, [pointer, small]),
         ("simt_get_failure", ctypes.c_char_p, []),
+        ("simt_count_banks", None, [small]),
+        ("simt_get_banks", number, [small, small, small]),
         ("simt_clear_ports", None, []),
         ("simt_add_proxy", small, [pointer, pointer, number, number, number, number]),
         ("simt_add_semaphore", None, [small, pointer, small]),

@@ -1,5 +1,6 @@
 //===- instructions.cpp - Accesses to global memory -----------------------===//
 
+#include "banks.h"
 #include "layout.h"
 #include "memory.h"
 #include "races.h"
@@ -20,6 +21,7 @@ extern "C" void simt_load(void *to, const char *from, int bytes, int alignment,
   if (isShared(from)) {
     checkShared("load", from, bytes, alignment);
     noteSharedRead(from, bytes);
+    noteBanks(from, bytes, /*isStore=*/false);
     memcpy(to, from, bytes);
     return;
   }
@@ -34,6 +36,7 @@ extern "C" void simt_store(char *to, const void *from, int bytes, int alignment,
   if (isShared(to)) {
     checkShared("store", to, bytes, alignment);
     noteSharedWrite(to, bytes, memcmp(to, from, bytes) != 0);
+    noteBanks(to, bytes, /*isStore=*/true);
     memcpy(to, from, bytes);
     return noteGenericWrite(to, bytes);
   }

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,7 @@ namespace {
 constexpr int kHost = kMaxCtas, kNetwork = kMaxCtas + 1;
 constexpr int kWriters = kMaxCtas + 2;
 constexpr uint32_t kAllBytes = 0xf;
+constexpr uint32_t kNever = ~uint32_t(0);
 
 /// For every writer, the time up to which its stores are visible.
 struct View {
@@ -57,6 +59,9 @@ struct Version {
   uint32_t old, previous;
   /// The view that an acquire of this version gets, or 0.
   uint32_t view;
+  /// The time from which releases pass the store on: that of the store, or, in
+  /// GPUs of AMD, that at which its wave has waited for it.
+  uint32_t arrivedAt;
   uint8_t writer, bytes;
   bool isWeak;
   /// True if the access is strong, at the scope of the system.
@@ -76,7 +81,8 @@ struct Reader {
   bool isOfSystem = false;
 
   bool mustSee(const Version &version) const {
-    return version.writer == own || version.time <= view.seen[version.writer];
+    return version.writer == own ||
+           version.arrivedAt <= view.seen[version.writer];
   }
 };
 
@@ -86,6 +92,8 @@ struct Fenced {
   /// The views that fences of any scope acquire, and those at the scope of the
   /// system.
   std::unique_ptr<View> acquired, acquiredFar;
+  /// The scope of a fence that releases at the thread's next wait for stores.
+  std::optional<Scope> open;
 };
 
 uint32_t now;
@@ -105,6 +113,9 @@ std::map<const char *, int> hostReleases;
 /// The time of a CTA's last release: earlier stores are in views.
 std::array<uint32_t, kWriters> published;
 std::vector<Fenced> fenced;
+/// True for GPUs of AMD. The stores that each warp has not waited for.
+bool waitsForStores;
+std::vector<std::vector<uint32_t>> outstanding;
 /// The time of the last strong load that is not at the scope of the system, by
 /// word and CTA. Empty if there is one GPU.
 std::map<std::pair<uint64_t, int>, uint32_t> narrowLoads;
@@ -134,6 +145,8 @@ void simt::beginMemory(const std::vector<int> &deviceOf) {
   published.fill(0);
   fenced = std::vector<Fenced>(deviceOf.size() * kMaxThreads);
   narrowLoads.clear();
+  waitsForStores = getWarpSize() == kMaxWarpSize;
+  outstanding.assign(deviceOf.size() * kMaxThreads / kWarpSize, {});
   hasSeveralGpus =
       std::any_of(deviceOf.begin(), deviceOf.end(),
                   [&](int device) { return device != deviceOf[0]; });
@@ -230,11 +243,20 @@ static uint32_t readWord(const char *at, const Reader &reader,
   return value;
 }
 
+/// Returns the stores that the current warp has not waited for.
+static std::vector<uint32_t> &getOutstanding() {
+  return outstanding[(getCta() * kMaxThreads + getThread()) / getWarpSize()];
+}
+
 static Version &addVersion(char *word, uint32_t bytes, int writer, bool isWeak,
                            uint32_t delay) {
   uint32_t &shadow = getShadow(word);
+  bool isOutstanding = waitsForStores && writer < kHost;
+  if (isOutstanding)
+    getOutstanding().push_back(versions.size());
   versions.push_back({now, now + delay, getWord(word), load32(word), shadow, 0,
-                      uint8_t(writer), uint8_t(bytes), isWeak, false,
+                      isOutstanding ? kNever : now, uint8_t(writer),
+                      uint8_t(bytes), isWeak, false,
                       writer >= kHost ? Stamp() : getStamp()});
   shadow = versions.size() - 1;
   return versions.back();
@@ -247,6 +269,10 @@ static bool isCovered(uint32_t number, uint32_t bytes, int writer) {
   if (!isVersion(number))
     return false;
   const Version &last = versions[number];
+  if (waitsForStores && writer < kHost &&
+      (last.arrivedAt != kNever ||
+       last.stamp.thread / getWarpSize() != getThread() / getWarpSize()))
+    return false;
   return last.writer == writer && last.isWeak &&
          last.time > published[writer] && last.bytes == bytes;
 }
@@ -570,7 +596,22 @@ void simt::fence(Scope scope) {
     views[getCta()].join(*own.acquired);
   if (own.acquiredFar && scope == Scope::Sys)
     views[getCta()].join(*own.acquiredFar);
-  own.released = std::make_unique<Released>(release(publish(), scope));
+  if (waitsForStores)
+    own.open = scope;
+  else
+    own.released = std::make_unique<Released>(release(publish(), scope));
+}
+
+void simt::waitForStores() {
+  tick();
+  for (uint32_t number : getOutstanding())
+    versions[number].arrivedAt = now;
+  getOutstanding().clear();
+  Fenced &own = getFenced();
+  if (!own.open)
+    return;
+  own.released = std::make_unique<Released>(release(publish(), *own.open));
+  own.open.reset();
 }
 
 void simt::fenceAsyncProxy() {

@@ -58,8 +58,12 @@ using Change = std::function<uint64_t(uint64_t)>;
 uint64_t exchange(char *at, int bytes, bool acquires, bool releases,
                   Scope scope, const Change &change);
 
-/// Orders the thread's earlier and later relaxed accesses.
+/// Orders the thread's earlier and later relaxed accesses. In GPUs of AMD, the
+/// thread's next wait for stores completes the release.
 void fence(Scope scope);
+/// Waits until the stores of the current warp have arrived. In GPUs of AMD, a
+/// release passes on only stores that their warps have waited for.
+void waitForStores();
 /// Makes everything visible to the CTA also visible to its later copies.
 void fenceAsyncProxy();
 
