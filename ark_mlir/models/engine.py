@@ -15,8 +15,8 @@ import numpy as np
 from ..errors import InvalidUsageError, UnsupportedError
 from .batches import Answer
 from .config import as_count
+from .engine_programs import EnginePrograms
 from .generation import GenerativeModel
-from .model import Model
 from .options import MAX_ENDS
 from .pages import Pages, make_pool
 from .requests import Choice, Messages, Request
@@ -155,7 +155,8 @@ class Engine:
 
     The engine decodes greedily. It compiles programs of its own; the model needs no compilation.
     Raises InvalidUsageError if an argument is not positive, `page_size` does not fit the
-    model and `chunk`, or the model comes from bundles, and UnsupportedError if several ranks share the model.
+    model and `chunk`, or the model comes from bundles, and UnsupportedError if several ranks share
+    the model.
 
     Example:
         >>> model = ark.models.load(decoder_folder, max_length=24)
@@ -198,7 +199,7 @@ class Engine:
         }
         for program in programs.values():
             program.origin = model.programs["decode"].origin
-        self._programs = _Programs(model.name, programs, model.parameters)
+        self._programs = EnginePrograms(model.name, programs, model.parameters)
         self._waiting: deque[tuple[int, Request]] = deque()
         self._active: list[_Sequence | None] = [None] * self.slots
         # The answers that no call has returned.
@@ -291,8 +292,8 @@ class Engine:
             needed = self._pool.needed(request.prompt.size + request.count)
             if request.count and needed > self._pool.count:
                 raise InvalidUsageError(
-                    f"prompt and new tokens need {needed} pages of {self._pool.size} positions, and "
-                    f"the engine has {self._pool.count}; pass more pages to ark.models.Engine"
+                    f"prompt and new tokens need {needed} pages of {self._pool.size} positions, "
+                    f"and the engine has {self._pool.count}; pass more pages to ark.models.Engine"
                 )
         number = self._submitted
         self._waiting.append((number, request))
@@ -415,7 +416,7 @@ class Engine:
             sequence = _Sequence(
                 number, request, Answer.of(request), request.prompt.tolist(), self.steps
             )
-            if request.count and not self._place(sequence):
+            if request.count and not self._take_pages(sequence):
                 return
             self._waiting.popleft()
             if request.count:
@@ -423,7 +424,7 @@ class Engine:
             else:
                 self._done.append(sequence.complete(-1, self.steps))
 
-    def _place(self, sequence: _Sequence) -> bool:
+    def _take_pages(self, sequence: _Sequence) -> bool:
         """Takes pages for a sequence; returns False if too few are free."""
         if self._pool is None:
             return True
@@ -493,29 +494,3 @@ class Engine:
             end = int(positions[slot])
             new[slot] = end, tokens[slot, sequence.read : end].tolist()
         return new
-
-
-class _Programs(Model):
-    """The programs of an engine, which share caches and parameters."""
-
-    def compile(
-        self,
-        target: str | Target | None = None,
-        options: CompileOptions | None = None,
-        **overrides: Unpack[CompileKeywords],
-    ) -> Self:
-        """See :meth:`Model.compile`. If an exception interrupts it, no program is compiled: the
-        programs of two compilations share no caches."""
-        self.executables.clear()
-        try:
-            return super().compile(target, options, **overrides)
-        except BaseException:
-            self.executables.clear()
-            raise
-
-    def _bind(self, name: str) -> None:
-        first = next(iter(self.programs))
-        if name == first:
-            super()._bind(name)
-        else:
-            self.executables[name].share_states(self.executables[first], parameters=True)

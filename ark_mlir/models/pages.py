@@ -1,4 +1,4 @@
-"""The pages of an engine's caches: which are free, in use by sequences, or kept for their tokens."""
+"""The pages of an engine's caches: free, in use by sequences, or kept for their tokens."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Caches in pages: the page and the row of a position, and the keys of each sequence.
 
-A cache in pages is a state ``[pages, heads, page_size, D]``. A page table ``[B, P]`` has the numbers
-of the pages of each sequence, in the order of its positions: position ``i`` is row
+A cache in pages is a state ``[pages, heads, page_size, D]``. A page table ``[B, P]`` has the
+numbers of the pages of each sequence, in the order of its positions: position ``i`` is row
 ``i % page_size`` of page ``table[b, i // page_size]``.
 """
 
@@ -48,7 +48,9 @@ def page_offsets(
         )
     size = state.shape[2]
     last = pages * size - 1
-    inside = logical_and(greater_equal(position, 0), less(position, last + 1), name=f"{name}.inside")
+    inside = logical_and(
+        greater_equal(position, 0), less(position, last + 1), name=f"{name}.inside"
+    )
     at = minimum(maximum(position, 0), last, name=f"{name}.position")
     at = cast(at, int32, name=f"{name}.position")
     index = div(at, size, name=f"{name}.index")

@@ -195,7 +195,9 @@ def test_a_wrong_page_names_the_sequence_and_writes_nothing(
     emulation = Emulation(program, library, tmp_path, arch=arch)
     wrong = np.array([[3, 1], [4, 5], [2, 0]], np.int32)
     with emulation.executable as executable:
-        with pytest.raises(ark.DataRangeError, match=r"sequence 1: index 5 is out of range \[0, 5\)"):
+        with pytest.raises(
+            ark.DataRangeError, match=r"sequence 1: index 5 is out of range \[0, 5\)"
+        ):
             emulation.run({**draw(program, [19, 20, 7]), "table": wrong})
         for name, array in executable.states.items():
             changed = np.argwhere(np.asarray(array).any((1, 3)))
