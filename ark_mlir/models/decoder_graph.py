@@ -10,6 +10,7 @@ from .. import frontend as ark
 from ..dtypes import DType, fp8_e4m3, fp32, int8
 from ..frontend import Tensor
 from ..frontend.ops.linear import attention_with_sinks
+from .cache_pages import CachePages
 from .decoder_config import DecoderConfig
 from .kept_weights import Layout, kept_names
 from .latent_attention import build_attention
@@ -44,6 +45,7 @@ class DecoderGraph:
         sequence: True if the ranks divide the tokens between products.
         padding: the number of positions of the caches before the first token of each sequence,
             int32 ``[batch]``, or None for none. Sequences of unequal lengths end at one position.
+        pages: the pages of the caches, or None if each sequence has a row of the caches.
     """
 
     config: DecoderConfig
@@ -54,6 +56,7 @@ class DecoderGraph:
     position: Tensor
     sequence: bool = False
     padding: Tensor | None = None
+    pages: CachePages | None = None
 
     # -- tensors that several layers share ---------------------------------------------------------
 
@@ -72,9 +75,9 @@ class DecoderGraph:
         return self.position.ndim == 1
 
     @cached_property
-    def kv_length(self) -> Tensor | None:
+    def kv_length(self) -> Tensor:
         """Returns the number of keys that the last token of this run attends to, of each sequence
-        or of all sequences; None for all keys."""
+        or of all sequences."""
         return ark.add(self.position, self.tokens, name="kv_length")
 
     @cached_property
@@ -220,9 +223,12 @@ class DecoderGraph:
 
     def cached(self, x: Tensor, name: str) -> Tensor:
         """Writes the keys or values of this run to their cache and returns the cache."""
+        offsets = (0, 0, self.position, 0)
+        if self.pages is not None:
+            return self.pages.cached(x, name, offsets, self.dtype, self.kv_length)
         shape = (self.batch, x.shape[1], self.max_length, x.shape[-1])
         cache = ark.state(name, shape, self.dtype)
-        return ark.update(cache, x, (0, 0, self.position, 0), name=name)
+        return ark.update(cache, x, offsets, name=name)
 
     def projections(self, x: Tensor, name: str) -> tuple[Tensor, Tensor, Tensor]:
         """Returns queries, keys and values, ``[batch * tokens, count * head]``."""

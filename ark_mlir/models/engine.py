@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -15,9 +15,10 @@ import numpy as np
 from ..errors import InvalidUsageError, UnsupportedError
 from .batches import Answer
 from .config import as_count
+from .engine_programs import EnginePrograms
 from .generation import GenerativeModel
-from .model import Model
 from .options import MAX_ENDS
+from .pages import Pages, make_pool
 from .requests import Choice, Messages, Request
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ class _Sequence:
         tokens: the prompt and the new tokens.
         read: number of tokens whose keys and values are in the cache.
         ready: True if the device has the position of the sequence and its next token.
+        pages: the pages of the sequence, or None if the caches have no pages.
     """
 
     number: int
@@ -78,6 +80,7 @@ class _Sequence:
     first_step: int
     read: int = 0
     ready: bool = False
+    pages: Pages | None = None
 
     @property
     def left(self) -> int:
@@ -131,6 +134,16 @@ class Engine:
         chunk: number of tokens of a prompt that a step reads.
         burst: maximum number of tokens of a slot that a step generates. A caller that submits
             requests between steps waits for at most this number of tokens.
+        page_size: number of positions of a page of the caches, a divisor of the model's
+            ``max_length`` and a multiple of `chunk`. By default, each slot has ``max_length``
+            positions of its own.
+        pages: number of pages of all slots; by default as many as ``max_length`` positions of each
+            slot need.
+
+    With pages, a request also waits until enough pages are free for its prompt and its new tokens.
+    Prompts that begin with the same tokens share the pages that these tokens fill: the engine reads
+    such a page once, counts the sequences that use it, and keeps it for later requests until its
+    memory is needed.
 
     A launch reads ``slots * chunk`` tokens of prompts, or `slots` new tokens. Of a model that was
     loaded with ``keep_quantized=True``, a launch of more than 16 tokens widens the weights in
@@ -141,8 +154,9 @@ class Engine:
         steps: number of steps so far.
 
     The engine decodes greedily. It compiles programs of its own; the model needs no compilation.
-    Raises InvalidUsageError if `slots`, `chunk` or `burst` is not positive, or the model comes from
-    bundles, and UnsupportedError if several ranks share the model.
+    Raises InvalidUsageError if an argument is not positive, `page_size` does not fit the
+    model and `chunk`, or the model comes from bundles, and UnsupportedError if several ranks share
+    the model.
 
     Example:
         >>> model = ark.models.load(decoder_folder, max_length=24)
@@ -153,7 +167,14 @@ class Engine:
     """
 
     def __init__(
-        self, model: GenerativeModel, *, slots: int = 8, chunk: int = 16, burst: int = 16
+        self,
+        model: GenerativeModel,
+        *,
+        slots: int = 8,
+        chunk: int = 16,
+        burst: int = 16,
+        page_size: int | None = None,
+        pages: int | None = None,
     ) -> None:
         if model.ranks:
             raise UnsupportedError("an engine runs on one rank; load the model without ranks")
@@ -167,13 +188,18 @@ class Engine:
         self._model = model
         self._chunk = min(as_count(chunk, "chunk"), model.max_length)
         self._burst = as_count(burst, "burst")
+        self._pool = make_pool(page_size, pages, self.slots, self._chunk, model.max_length)
+        builder = model.slots
+        if self._pool is not None:
+            # Page 0 belongs to the slots without a sequence.
+            builder = replace(builder, pages=(self._pool.count + 1, self._pool.size))
         programs = {
-            "read": model.slots.build_read(self.slots, self._chunk),
-            "step": model.slots.build_step(self.slots),
+            "read": builder.build_read(self.slots, self._chunk),
+            "step": builder.build_step(self.slots),
         }
         for program in programs.values():
             program.origin = model.programs["decode"].origin
-        self._programs = _Programs(model.name, programs, model.parameters)
+        self._programs = EnginePrograms(model.name, programs, model.parameters)
         self._waiting: deque[tuple[int, Request]] = deque()
         self._active: list[_Sequence | None] = [None] * self.slots
         # The answers that no call has returned.
@@ -202,6 +228,10 @@ class Engine:
         # The caches of new programs are empty.
         for _, sequence in self._sequences():
             sequence.read, sequence.ready = 0, False
+            if sequence.pages is not None:
+                sequence.pages.published = 0
+        if self._pool is not None:
+            self._pool.forget()
         self._programs.compile(target, options, **overrides)
         return self
 
@@ -258,6 +288,13 @@ class Engine:
                 "an engine decodes greedily on a device; pass temperature=0 and reference=False, "
                 "or call model.generate"
             )
+        if self._pool is not None:
+            needed = self._pool.needed(request.prompt.size + request.count)
+            if request.count and needed > self._pool.count:
+                raise InvalidUsageError(
+                    f"prompt and new tokens need {needed} pages of {self._pool.size} positions, "
+                    f"and the engine has {self._pool.count}; pass more pages to ark.models.Engine"
+                )
         number = self._submitted
         self._waiting.append((number, request))
         self._submitted += 1
@@ -355,7 +392,13 @@ class Engine:
             sequence.ready = False
         new = self._read() if reads else self._generate()
         for slot, sequence in sequences:
-            if sequence.add(*new[slot]):
+            ended = sequence.add(*new[slot])
+            if self._pool is not None and sequence.pages is not None:
+                prompt = sequence.request.prompt.tolist()
+                self._pool.publish(sequence.pages, prompt, sequence.read)
+                if ended:
+                    self._pool.release(sequence.pages)
+            if ended:
                 self._done.append(sequence.complete(slot, self.steps))
                 self._active[slot] = None
         self.steps += 1
@@ -369,14 +412,38 @@ class Engine:
         """Moves requests to free slots, and answers requests without new tokens."""
         free = [slot for slot, sequence in enumerate(self._active) if sequence is None]
         while self._waiting and (free or not self._waiting[0][1].count):
-            number, request = self._waiting.popleft()
+            number, request = self._waiting[0]
             sequence = _Sequence(
                 number, request, Answer.of(request), request.prompt.tolist(), self.steps
             )
+            if request.count and not self._take_pages(sequence):
+                return
+            self._waiting.popleft()
             if request.count:
                 self._active[free.pop(0)] = sequence
             else:
                 self._done.append(sequence.complete(-1, self.steps))
+
+    def _take_pages(self, sequence: _Sequence) -> bool:
+        """Takes pages for a sequence; returns False if too few are free."""
+        if self._pool is None:
+            return True
+        positions = len(sequence.tokens) + sequence.request.count
+        sequence.pages = self._pool.take(sequence.tokens, positions)
+        if sequence.pages is None:
+            return False
+        sequence.read = sequence.pages.shared
+        return True
+
+    def _table(self) -> dict[str, Any]:
+        """Returns the pages of each slot as an input; unused entries are page 0."""
+        if self._pool is None:
+            return {}
+        pages = np.zeros((self.slots, self._model.max_length // self._pool.size), np.int32)
+        for slot, sequence in self._sequences():
+            numbers = sequence.pages.numbers if sequence.pages is not None else []
+            pages[slot, : len(numbers)] = numbers
+        return {"pages": pages}
 
     def _sequences(self) -> list[tuple[int, _Sequence]]:
         """Returns the slots that have a sequence, and these sequences."""
@@ -390,10 +457,13 @@ class Engine:
             # At the end of the cache, tokens that were read before are read again, since the
             # program writes `chunk` keys.
             begin = min(sequence.read, self._model.max_length - self._chunk)
+            if self._pool is not None:
+                # The keys that the program writes lie in one page.
+                begin -= begin % self._chunk
             part = sequence.tokens[begin : begin + self._chunk]
             ids[slot, : len(part)] = part
             begins[slot], counts[slot] = begin, len(part)
-        inputs: dict[str, Any] = {"ids": ids, "begin": begins}
+        inputs: dict[str, Any] = {"ids": ids, "begin": begins, **self._table()}
         if self._chunk > 1:
             inputs["last"] = counts - 1
         tokens = np.asarray(self._programs.executable("read").run(inputs)["token"]).tolist()
@@ -416,36 +486,11 @@ class Engine:
         whole = all(sequence.request.stops is None for _, sequence in sequences)
         count = min(sequence.left for _, sequence in sequences) if whole else 1
         executable = self._programs.executable("step")
-        executable.run({"active": active, "ends": ends}, iterations=min(count, self._burst))
+        inputs = {"active": active, "ends": ends, **self._table()}
+        executable.run(inputs, iterations=min(count, self._burst))
         positions, tokens = executable.states["position"], executable.states["tokens"]
         new: dict[int, tuple[int, list[int]]] = {}
         for slot, sequence in sequences:
             end = int(positions[slot])
             new[slot] = end, tokens[slot, sequence.read : end].tolist()
         return new
-
-
-class _Programs(Model):
-    """The programs of an engine, which share caches and parameters."""
-
-    def compile(
-        self,
-        target: str | Target | None = None,
-        options: CompileOptions | None = None,
-        **overrides: Unpack[CompileKeywords],
-    ) -> Self:
-        """See :meth:`Model.compile`. If an exception interrupts it, no program is compiled: the
-        programs of two compilations share no caches."""
-        self.executables.clear()
-        try:
-            return super().compile(target, options, **overrides)
-        except BaseException:
-            self.executables.clear()
-            raise
-
-    def _bind(self, name: str) -> None:
-        first = next(iter(self.programs))
-        if name == first:
-            super()._bind(name)
-        else:
-            self.executables[name].share_states(self.executables[first], parameters=True)

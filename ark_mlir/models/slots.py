@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from .. import frontend as ark
 from ..dtypes import DType, fp32, int32
 from ..frontend import Program, Tensor
+from .cache_pages import CachePages
 from .decoder_config import DecoderConfig
 from .decoder_graph import DecoderGraph
 from .options import MAX_ENDS
@@ -63,6 +64,10 @@ class SlotPrograms:
     Attributes:
         config, dtype: the decoder, and the dtype of its parameters.
         max_length: maximum number of tokens of a sequence.
+        pages: number of pages of the caches, and of positions of a page, a divisor of `max_length`;
+            None if each slot has a row of the caches. Programs with pages have an input ``pages``,
+            int32 ``[slots, max_length / page_size]``, the pages of each slot, and the tokens that a
+            slot reads lie in one page.
 
     Example:
         >>> sizes = ark.models.decoder.DecoderConfig(
@@ -75,6 +80,7 @@ class SlotPrograms:
     config: DecoderConfig
     dtype: DType
     max_length: int
+    pages: tuple[int, int] | None = None
 
     def build_read(self, slots: int, tokens: int) -> Program:
         """Builds the program that reads `tokens` tokens of each slot and computes the next one.
@@ -117,11 +123,20 @@ class SlotPrograms:
             ark.output("token", ark.reshape(token, (slots,)))
         return program
 
+    def _pages(self, slots: int) -> CachePages | None:
+        if self.pages is None:
+            return None
+        count, size = self.pages
+        table = ark.input("pages", (slots, self.max_length // size), int32)
+        return CachePages(table, count, size)
+
     def _next(self, ids: Tensor, begin: Tensor, last: Tensor | None) -> Tensor:
         """Returns the most probable token after one of `ids` of each slot, ``[slots, 1]``."""
         slots, tokens = ids.shape
         config = self.config
-        graph = DecoderGraph(config, slots, tokens, self.max_length, self.dtype, begin)
+        graph = DecoderGraph(
+            config, slots, tokens, self.max_length, self.dtype, begin, pages=self._pages(slots)
+        )
         logits = graph.head(graph.hidden(ids), last)
         logits = graph.scaled_logits(ark.cast(logits, fp32, name="logits"))
         return ark.reshape(config.shard.argmax(logits, config.vocabulary), (slots, 1))

@@ -100,7 +100,8 @@ def update(op: Any, machine: Machine) -> Value:
     # Each sequence has its own offsets.
     for sequence in range(value.shape[0]):
         own = [int(offset[sequence] if offset.ndim else offset) for offset in offsets]
-        own[0] += sequence
+        if not offsets[0].ndim:  # otherwise the offset is the row of the sequence
+            own[0] += sequence
         error = None if value.error is None else value.error[sequence : sequence + 1]
         part = replace(value, data=value.data[sequence : sequence + 1], error=error)
         state = _update(op, state, part, own, f" of sequence {sequence}")

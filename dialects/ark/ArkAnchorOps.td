@@ -472,15 +472,17 @@ def Ark_UpdateOp : Ark_Op<"update", [InferTypeOpAdaptor, AnchorOpInterface,
   let description = [{
     An entry of `static_offsets` is the offset of its dimension. The smallest i64 stands for the next
     operand of `offsets`. Such an offset is a scalar, or has one element for each index of the first
-    dimension, which counts the sequences of a batch. The run reports an error if a slice does not
-    fit, and does not write this slice.
+    dimension, which counts the sequences of a batch. Such a vector for the first dimension has the row
+    of the state that each sequence writes; without it, sequence `i` writes row `i`, plus a scalar
+    offset. The run reports an error if a slice does not fit, and does not write this slice. If two
+    sequences write one element, it has the value of the later sequence.
 
     - (update_c1) the state is an `ark.kind = #ark.kind<state>` argument or the result of an update.
-    - (update_c2) state and value have one rank and element type; the value fits into the state.
+    - (update_c2) state and value have one rank and element type; the value fits into the state,
+      except in a first dimension whose offset is a vector.
     - (update_c3) one static offset for every dimension, and one operand for every dynamic one.
     - (update_c4) a static offset keeps the slice inside of the state.
-    - (update_c5) an offset is a scalar, or a vector with an element for each sequence of the value. The
-      offset of the first dimension is not a vector.
+    - (update_c5) an offset is a scalar, or a vector with an element for each sequence of the value.
 
     ```mlir
     %1 = ark.update %value into %state[0, 0, %positions, 0]
@@ -507,6 +509,8 @@ def Ark_UpdateOp : Ark_Op<"update", [InferTypeOpAdaptor, AnchorOpInterface,
     ::llvm::SmallVector<int64_t> getSerialDims();
     /// Returns true if each sequence has its own offset.
     bool hasSequenceOffsets();
+    /// Returns true if the offset of the first dimension is the row of each sequence.
+    bool hasRowOffsets();
     /// A vCTA writes to one sequence if each has its own offset.
     ::llvm::SmallVector<int64_t> getUnitDims(int64_t rank);
     ::mlir::Value getTiledOperand() { return getValue(); }

@@ -53,6 +53,11 @@ bool UpdateOp::hasSequenceOffsets() {
   });
 }
 
+bool UpdateOp::hasRowOffsets() {
+  return ShapedType::isDynamic(getStaticOffsets().front()) &&
+         tensorType(getOffsets().front()).getRank() > 0;
+}
+
 SmallVector<int64_t> UpdateOp::getUnitDims(int64_t) {
   return hasSequenceOffsets() ? SmallVector<int64_t>{0}
                               : SmallVector<int64_t>();
@@ -155,13 +160,20 @@ LogicalResult WindowsOp::inferReturnTypes(MLIRContext *, Loc loc,
   return infer(types, shape, type.getElementType());
 }
 
-/// update_c2
+/// update_c2. If each entry of the value has its own row of the state, the
+/// value may have more entries than the state has rows.
 static LogicalResult checkFits(Loc loc, RankedTensorType state,
-                               RankedTensorType value) {
+                               RankedTensorType value,
+                               ArrayRef<int64_t> staticOffsets,
+                               ValueRange offsets) {
+  bool ownRows = !staticOffsets.empty() && !offsets.empty() &&
+                 ShapedType::isDynamic(staticOffsets.front()) &&
+                 tensorType(offsets.front()).getRank() > 0;
   bool fits =
       state.getRank() == value.getRank() &&
       state.getElementType() == value.getElementType() &&
-      llvm::all_of_zip(state.getShape(), value.getShape(),
+      llvm::all_of_zip(state.getShape().drop_front(ownRows ? 1 : 0),
+                       value.getShape().drop_front(ownRows ? 1 : 0),
                        [](int64_t have, int64_t need) { return need <= have; });
   if (fits)
     return success();
@@ -173,7 +185,8 @@ LogicalResult UpdateOp::inferReturnTypes(MLIRContext *, Loc loc,
                                          Adaptor adaptor, Types &types) {
   types.push_back(adaptor.getState().getType());
   return checkFits(loc, tensorType(adaptor.getState()),
-                   tensorType(adaptor.getValue()));
+                   tensorType(adaptor.getValue()), adaptor.getStaticOffsets(),
+                   adaptor.getOffsets());
 }
 
 /// update_c5
@@ -187,11 +200,6 @@ static LogicalResult verifySequenceOffsets(UpdateOp op) {
     offsets = offsets.drop_front();
     if (type.getRank() == 0)
       continue;
-    if (dim == 0)
-      return op.emitOpError("offset ")
-             << toString(type.getShape())
-             << " of dimension 0, which counts the sequences, is not a scalar "
-                "(update_c5)";
     if (type.getRank() != 1 || type.getDimSize(0) != value[0])
       return op.emitOpError("offset ")
              << toString(type.getShape()) << " of dimension " << dim
@@ -224,7 +232,8 @@ LogicalResult UpdateOp::verify() {
   size_t dynamic = llvm::count(offsets, ShapedType::kDynamic);
   RankedTensorType state = tensorType(getState());
   // Later checks index by dimension, so this check cannot wait for inference.
-  if (failed(checkFits(getLoc(), state, tensorType(getValue()))))
+  if (failed(checkFits(getLoc(), state, tensorType(getValue()), offsets,
+                       getOffsets())))
     return failure();
   // update_c3
   if (offsets.size() != static_cast<size_t>(state.getRank()) ||

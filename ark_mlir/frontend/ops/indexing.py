@@ -79,7 +79,11 @@ def gather(x: Tensor, indices: Tensor, axis: int, name: str | None = None) -> Te
 
 
 def update(
-    state: Tensor, value: Tensor, offsets: Sequence[int | Tensor], name: str | None = None
+    state: Tensor,
+    value: Tensor,
+    offsets: Sequence[int | Tensor],
+    name: str | None = None,
+    page_table: Tensor | None = None,
 ) -> Tensor:
     """Writes `value` to a slice of `state`, in place, and returns the state's tensor.
 
@@ -88,13 +92,20 @@ def update(
         value: a tensor of the state's rank and dtype; its shape is that of the slice.
         offsets: the first index of the slice in each dimension: an int, or an integer tensor, which
             is a scalar or has one index for each sequence. Sequences are the entries of the first
-            dimension of `value`, whose own offset is an int or a scalar.
+            dimension of `value`. Indices for each sequence in the first dimension are the rows of
+            `state` that the sequences write; otherwise sequence i writes row i, plus the offset.
+        page_table: int32 ``[B, P]``, the pages of each sequence, for a `state`
+            ``[pages, heads, page_size, D]``. The offset of dimension 2 is then a tensor of one
+            position for each sequence, and the first offset is 0: position i is row
+            ``i % page_size`` of page ``page_table[b, i // page_size]``.
 
     Ops that follow and read the state, through any of its tensors, read the new values. The result
     of an earlier op, including a view such as ``cache[:]``, keeps the old ones. Raises
     InvalidUsageError if `state` is not a state, ranks or dtypes differ, or the slice at static
     offsets does not fit. A run raises DataRangeError if the slice at run-time offsets does not fit;
-    such a slice is not written.
+    such a slice is not written. The same holds for a page that the state does not have, a position
+    beyond the page table, and a slice that crosses the end of its page. If two sequences write one
+    element, it has the value of the later sequence.
 
     Example:
         >>> cache = ark.state("keys", (1, 8, 512, 64))
@@ -108,6 +119,10 @@ def update(
         >>> keys = ark.input("new_keys", (4, 8, 1, 64))
         >>> ark.update(caches, keys, (0, 0, positions, 0)).shape
         (4, 8, 512, 64)
+        >>> pool = ark.state("pool", (100, 8, 16, 64))       # 100 pages of 16 positions
+        >>> table = ark.input("table", (4, 32), ark.int32)
+        >>> ark.update(pool, keys, (0, 0, positions, 0), page_table=table).shape
+        (100, 8, 16, 64)
     """
     target = as_tensor(state, "update", "state")
     source = as_tensor(value, "update", "value")
@@ -120,6 +135,11 @@ def update(
         raise invalid(
             f"offsets must be a list of integers and tensors, not {offsets!r}", "ark.update"
         )
+    if page_table is not None:
+        # Imported here, since pages are gathered by an op of this module.
+        from .paging import page_offsets
+
+        offsets = page_offsets(target, source, offsets, page_table, name or target.name or "cache")
     dynamic = [o for o in offsets if isinstance(o, Tensor)]
     static = [
         _DYNAMIC if isinstance(o, Tensor) else as_int(o, "offset", "ark.update") for o in offsets

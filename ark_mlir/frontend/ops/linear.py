@@ -16,6 +16,7 @@ from ..tensor import Tensor
 from .common import emit
 from .creation import full
 from .elementwise import cast
+from .paging import paged_keys
 from .views import broadcast_to, concat, reshape, squeeze, unsqueeze
 
 if TYPE_CHECKING:
@@ -102,6 +103,7 @@ def attention(
     mask: Tensor | None = None,
     kv_length: Tensor | int | None = None,
     name: str | None = None,
+    page_table: Tensor | None = None,
 ) -> Tensor:
     """Returns ``softmax(q k^T * scale + mask) v`` for every head.
 
@@ -119,10 +121,16 @@ def attention(
         kv_length: the number of valid keys, which come first: an int, or a tensor of int32 or
             int64, which is a scalar or has one length for each sequence: the extents of `q` before
             Hq. By default, all Tk keys are valid.
+        page_table: int32 ``[B, P]``, the pages of each sequence, for `k` and `v` in pages,
+            ``[pages, Hkv, page_size, D]``: key i of sequence b is row ``i % page_size`` of page
+            ``page_table[b, i // page_size]``, and Tk is ``P * page_size``. Needs a `kv_length`
+            ``[B]``; entries of the table beyond these keys are not used. The pages of each sequence
+            are copied to consecutive keys before the attention reads them.
 
     The result is zero for a query that sees no key. Raises InvalidUsageError if shapes or dtypes do
     not fit, or an int `kv_length` is not in [0, Tk]. A run raises DataRangeError if an element of
-    `kv_length` is not in this range; the error names the sequence.
+    `kv_length` is not in this range; the error names the sequence. A run
+    also raises DataRangeError if `page_table` has a page that `k` and `v` do not have.
 
     Example:
         >>> position = ark.scalar("position", max=511)
@@ -135,8 +143,21 @@ def attention(
         >>> keys, values = (ark.state(name, (4, 8, 512, 64)) for name in ("all_keys", "all_values"))
         >>> ark.attention(q, keys, values, causal=True, kv_length=lengths).shape
         (4, 32, 1, 64)
+        >>> table = ark.input("table", (4, 32), ark.int32)
+        >>> keys, values = (ark.state(name, (100, 8, 16, 64)) for name in ("k_pages", "v_pages"))
+        >>> ark.attention(q, keys, values, kv_length=lengths, page_table=table).shape
+        (4, 32, 1, 64)
     """
     query, key, value = (as_tensor(t, "attention", w) for t, w in ((q, "q"), (k, "k"), (v, "v")))
+    if page_table is not None:
+        if not isinstance(kv_length, Tensor) or kv_length.ndim != 1:
+            raise invalid(
+                "page_table needs kv_length, a tensor of one length for each sequence",
+                "ark.attention",
+            )
+        label = name or "attention"
+        key = paged_keys(key, page_table, kv_length, f"{label}.k")
+        value = paged_keys(value, page_table, kv_length, f"{label}.v")
     if scale is None:
         scale = 1 / math.sqrt(max(1, query.shape[-1] if query.shape else 1))
     elif isinstance(scale, bool) or not isinstance(scale, (int, float)):  # pyright: ignore[reportUnnecessaryIsInstance]

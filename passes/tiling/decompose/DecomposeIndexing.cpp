@@ -173,9 +173,10 @@ struct DecomposeUpdate : OpConversionPattern<UpdateOp> {
       scalars = scalars.drop_front();
       Value index = arith::IndexCastOp::create(
           rewriter, loc, rewriter.getIndexType(), integer);
+      int64_t extent =
+          dim == 0 && op.hasRowOffsets() ? 1 : valueType.getDimSize(dim);
       Value bound = arith::ConstantIndexOp::create(
-          rewriter, loc,
-          stateType.getDimSize(dim) - valueType.getDimSize(dim) + 1);
+          rewriter, loc, stateType.getDimSize(dim) - extent + 1);
       offsets.push_back(CheckIndexOp::create(rewriter, loc,
                                              rewriter.getIndexType(), index,
                                              bound, sequence, /*stores=*/true)

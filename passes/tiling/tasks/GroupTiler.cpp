@@ -169,6 +169,14 @@ TaskOp GroupTiler::createTask(int64_t warps) {
   return task;
 }
 
+/// Returns true if an offset of dimension 0 is the row of one sequence. Such an
+/// offset already depends on the tile, which has one sequence.
+static bool isRowOfSequence(OpFoldResult offset) {
+  auto value = dyn_cast<Value>(offset);
+  auto check = value ? value.getDefiningOp<CheckIndexOp>() : CheckIndexOp();
+  return check && check.getSequence();
+}
+
 /// Returns the offset of a tile of the value in the out's tile. The offset is
 /// zero except in dimensions that the out's tile covers completely.
 SmallVector<OpFoldResult> GroupTiler::getUpdateOffsets(ValueRange indices) {
@@ -180,6 +188,8 @@ SmallVector<OpFoldResult> GroupTiler::getUpdateOffsets(ValueRange indices) {
     OpFoldResult offset = update->offsets[update->getValueDim(dim)];
     if (update->isPartitionDim(dim) || getConstantIntValue(offset))
       offsets.push_back(rewriter.getIndexAttr(0));
+    else if (dim == 0 && isRowOfSequence(offset))
+      offsets.push_back(offset);
     else if (update->isRow(dim))
       offsets.push_back(affine::makeComposedFoldedAffineApply(
           rewriter, loc,

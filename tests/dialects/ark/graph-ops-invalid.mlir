@@ -528,11 +528,20 @@ ark.program @update_c5(%s: tensor<3x8xf32> {ark.kind = #ark.kind<state>, ark.nam
 
 // -----
 
-// Two sequences could write to one row.
 ark.program @update_c5_firstDimension(%s: tensor<8x4xf32> {ark.kind = #ark.kind<state>, ark.name = "s"},
                                       %x: tensor<3x4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
-                                      %p: tensor<3xi32> {ark.kind = #ark.kind<input>, ark.name = "p"}) {
-  // expected-error @below {{offset [3] of dimension 0, which counts the sequences, is not a scalar (update_c5)}}
-  %0 = ark.update %x into %s [%p, 0] : (tensor<8x4xf32>, tensor<3x4xf32>, tensor<3xi32>) -> tensor<8x4xf32>
+                                      %p: tensor<2xi32> {ark.kind = #ark.kind<input>, ark.name = "p"}) {
+  // expected-error @below {{offset [2] of dimension 0 is neither a scalar nor an offset for each sequence of [3, 4] (update_c5)}}
+  %0 = ark.update %x into %s [%p, 0] : (tensor<8x4xf32>, tensor<3x4xf32>, tensor<2xi32>) -> tensor<8x4xf32>
+  ark.return
+}
+
+// -----
+
+ark.program @update_c2_rowOfEachSequence(%s: tensor<2x4xf32> {ark.kind = #ark.kind<state>, ark.name = "s"},
+                                         %x: tensor<3x5xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+                                         %p: tensor<3xi32> {ark.kind = #ark.kind<input>, ark.name = "p"}) {
+  // expected-error @below {{value 'tensor<3x5xf32>' does not fit into state 'tensor<2x4xf32>' (update_c2)}}
+  %0 = ark.update %x into %s [%p, 0] : (tensor<2x4xf32>, tensor<3x5xf32>, tensor<3xi32>) -> tensor<2x4xf32>
   ark.return
 }

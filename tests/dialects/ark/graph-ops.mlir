@@ -99,6 +99,20 @@ ark.program @attentionReadsAStateUpToALength(
   ark.return %1 : tensor<4x1x64xf32>
 }
 
+// The value may have more sequences than the state has rows.
+// CHECK-LABEL: ark.program @eachSequenceHasARow
+ark.program @eachSequenceHasARow(
+    %v: tensor<3x2x1x64xf32> {ark.kind = #ark.kind<input>, ark.name = "v"},
+    %cache: tensor<2x2x16x64xf32> {ark.kind = #ark.kind<state>, ark.name = "cache", ark.init = 0.0 : f64},
+    %page: tensor<3xi32> {ark.kind = #ark.kind<input>, ark.name = "page"},
+    %row: tensor<3xi32> {ark.kind = #ark.kind<input>, ark.name = "row"})
+    -> (tensor<2x2x16x64xf32> {ark.name = "y"}) {
+  // CHECK: ark.update %{{.+}} into %{{.+}} [%{{.+}}, 0, %{{.+}}, 0] : (tensor<2x2x16x64xf32>, tensor<3x2x1x64xf32>, tensor<3xi32>, tensor<3xi32>) -> tensor<2x2x16x64xf32>
+  %0 = ark.update %v into %cache [%page, 0, %row, 0]
+    : (tensor<2x2x16x64xf32>, tensor<3x2x1x64xf32>, tensor<3xi32>, tensor<3xi32>) -> tensor<2x2x16x64xf32>
+  ark.return %0 : tensor<2x2x16x64xf32>
+}
+
 // CHECK-LABEL: ark.program @eachSequenceHasAPosition
 ark.program @eachSequenceHasAPosition(
     %q: tensor<3x4x1x64xf32> {ark.kind = #ark.kind<input>, ark.name = "q"},

@@ -133,6 +133,132 @@ def test_a_wrong_length_names_the_sequence(wrong: int, pick_target: Pick) -> Non
         ark.reference.run(program, arrays)
 
 
+def paged(tokens: int = 1, index: ark.DType = ark.int32) -> ark.Program:
+    """Writes to a cache of nine pages of eight positions, and attends to it."""
+    with ark.Program("paged") as program:
+        at = ark.input("at", (3,), index)
+        table = ark.input("table", (3, 3), ark.int32)
+        pool = ark.state("pool", (9, HEADS, 8, DEPTH))
+        x = ark.input("x", (3, HEADS, tokens, DEPTH))
+        keys = ark.update(pool, x, (0, 0, at, 0), name="cache", page_table=table)
+        q = ark.input("q", (3, 2 * HEADS, tokens, DEPTH))
+        y = ark.attention(q, keys, keys, causal=True, kv_length=at + tokens, page_table=table)
+        ark.output("y", y)
+    return program
+
+
+# The first two sequences share page 4. Entries that no position needs name no page.
+TABLE = np.array([[4, 2, -1], [4, 0, 7], [8, 99, -5]], np.int32)
+
+
+def paged_inputs(at: list[int], tokens: int = 1, index: ark.DType = ark.int32) -> dict[str, Any]:
+    random = np.random.default_rng(at[0])
+    x = random.standard_normal((3, HEADS, tokens, DEPTH)).astype(np.float32)
+    q = random.standard_normal((3, 2 * HEADS, tokens, DEPTH)).astype(np.float32)
+    return {"x": x, "q": q, "at": np.array(at, index.numpy), "table": TABLE}
+
+
+@pytest.mark.parametrize("index", [ark.int32, ark.int64])
+@pytest.mark.parametrize("sms", [1, 5])
+@pytest.mark.parametrize("tokens", [1, 3])
+def test_caches_in_pages(tokens: int, sms: int, index: ark.DType, pick_target: Pick) -> None:
+    program = paged(tokens, index)
+    with ark.compile(program, target=pick_target(f"cpu:{sms}")) as executable:
+        states: dict[str, Any] = {}
+        for at in ([8, 21, 0], [9, 16, 5], [13, 8, 2]):
+            arrays = paged_inputs(at, tokens, index)
+            expected = ark.reference.evaluate(program, arrays, states, bound=True)
+            states = dict(expected.states)
+            got = executable.run(arrays)
+            assert_within(got["y"], expected.outputs["y"], expected.bounds["y"], "y")
+            np.testing.assert_array_equal(executable.states["pool"], states["pool"])
+
+
+def test_pages_hold_the_keys_of_their_positions() -> None:
+    """Attention over pages is attention over the rows that the table names."""
+    program, random = paged(), np.random.default_rng(8)
+    pool = random.standard_normal((9, HEADS, 8, DEPTH)).astype(np.float32)
+    arrays = paged_inputs([10, 20, 3])
+    got = ark.reference.evaluate(program, arrays, {"pool": pool})
+    assert np.array_equal(got.states["pool"][2, :, 2], arrays["x"][0, :, 0])
+    assert np.array_equal(got.states["pool"][7, :, 4], arrays["x"][1, :, 0])
+    assert np.array_equal(got.states["pool"][8, :, 3], arrays["x"][2, :, 0])
+    for sequence, length in enumerate([11, 21, 4]):
+        pages = TABLE[sequence, : -(-length // 8)]
+        keys = np.concatenate(list(got.states["pool"][pages]), 1)[None, :, :length]
+        with ark.Program("alone") as alone:
+            k = ark.input("k", keys.shape)
+            ark.output("y", ark.attention(ark.input("q", (1, 2 * HEADS, 1, DEPTH)), k, k))
+        own = {"k": keys, "q": arrays["q"][sequence : sequence + 1]}
+        expected = ark.reference.run(alone, own)["y"][0]
+        np.testing.assert_allclose(got.outputs["y"][sequence], expected, rtol=1e-6)
+
+
+def test_the_later_sequence_writes_a_shared_row(pick_target: Pick) -> None:
+    program = paged()
+    with ark.compile(program, target=pick_target("cpu:3")) as executable:
+        arrays = paged_inputs([5, 5, 5])
+        executable.run(arrays)
+        np.testing.assert_array_equal(executable.states["pool"][4, :, 5], arrays["x"][1, :, 0])
+
+
+@pytest.mark.parametrize(
+    ("at", "page", "index"),
+    [
+        (9, 9, r"9 is out of range \[0, 9\)"),
+        (9, -1, r"-1 is out of range \[0, 9\)"),
+        (24, 0, r"-1 is out of range \[0, 9\)"),
+        (-1, 0, r"-1 is out of range \[0, 9\)"),
+        (2**31 - 1, 0, r"-1 is out of range \[0, 9\)"),
+    ],
+)
+@pytest.mark.parametrize("sms", [1, 3])
+def test_a_wrong_page_names_the_sequence_and_writes_nothing(
+    at: int, page: int, index: str, sms: int, pick_target: Pick
+) -> None:
+    arrays = paged_inputs([8, at, 0])
+    arrays["table"] = TABLE.copy()
+    arrays["table"][1, 1] = page
+    with ark.compile(paged(), target=pick_target(f"cpu:{sms}")) as executable:
+        with pytest.raises(ark.DataRangeError, match=f"update.*sequence 1: index {index}"):
+            executable.run(arrays)
+        changed = np.argwhere(np.asarray(executable.states["pool"]).any((1, 3)))
+        assert changed.tolist() == [[2, 0], [8, 0]]
+        # Later runs work.
+        executable.run(paged_inputs([8, 9, 0]))
+        assert np.asarray(executable.states["pool"])[0, :, 1].any()
+
+
+def test_a_slice_that_crosses_the_end_of_a_page(pick_target: Pick) -> None:
+    with (
+        ark.compile(paged(3), target=pick_target("cpu:2")) as executable,
+        pytest.raises(ark.DataRangeError, match=r"sequence 2: index 6 is out of range \[0, 6\)"),
+    ):
+        executable.run(paged_inputs([8, 9, 6], 3))
+
+
+def test_wrong_page_tables() -> None:
+    with ark.Program("wrong"):
+        at, cache = ark.input("at", (3,), ark.int32), ark.state("s", (9, 2, 8, 4))
+        x, table = ark.input("x", (3, 2, 1, 4)), ark.input("table", (3, 3), ark.int32)
+        wide, few = ark.input("wide", (3, 3), ark.int64), ark.input("few", (2, 3), ark.int32)
+        flat, row = ark.state("flat", (9, 8)), ark.input("row", (3, 1))
+        for wrong in (wide, few):
+            with pytest.raises(ark.InvalidUsageError, match=r"page_table must be int32 \[3, P\]"):
+                ark.update(cache, x, (0, 0, at, 0), page_table=wrong)
+        with pytest.raises(ark.InvalidUsageError, match="a cache in pages is"):
+            ark.update(flat, row, (0, at), page_table=table)
+        for offsets in ((0, 0, 3, 0), (0, 0, at)):
+            with pytest.raises(ark.InvalidUsageError, match="offset"):
+                ark.update(cache, x, offsets, page_table=table)
+        with pytest.raises(ark.InvalidUsageError, match="first offset must be 0"):
+            ark.update(cache, x, (1, 0, at, 0), page_table=table)
+        for length in (None, 3, ark.scalar("n")):
+            with pytest.raises(ark.InvalidUsageError, match="page_table needs kv_length"):
+                ark.attention(x, cache, cache, kv_length=length, page_table=table)
+        ark.output("y", x * 2.0)
+
+
 PARTS: dict[str, tuple[tuple[int, ...], tuple[int, ...], int]] = {
     "a row": ((8,), (1,), 8),
     "rows": ((40, 16), (3, 16), 38),
@@ -177,8 +303,9 @@ def test_wrong_shapes() -> None:
         with pytest.raises(ark.InvalidUsageError, match="an offset for each sequence"):
             ark.update(state, x, (0, lengths))
         rows = ark.input("rows", (3,), ark.int32)
-        with pytest.raises(ark.InvalidUsageError, match="dimension 0, which counts the sequences"):
-            ark.update(state, x, (rows, 0))
+        with pytest.raises(ark.InvalidUsageError, match="an offset for each sequence"):
+            ark.update(state, x, (lengths, 0))
+        assert ark.update(state, x, (rows, 0)).shape == (3, 8)
         ark.output("y", q * 2.0)
 
 

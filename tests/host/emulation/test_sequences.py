@@ -103,12 +103,35 @@ def decode(dtype: ark.DType, tokens: int) -> ark.Program:
     return program
 
 
+def decode_pages(dtype: ark.DType, tokens: int) -> ark.Program:
+    """The step of :func:`decode` with caches of five pages of 16 positions."""
+    with ark.Program("pages") as program:
+        positions = ark.input("positions", (CACHE[0],), ark.int32)
+        table = ark.input("table", (CACHE[0], 2), ark.int32)
+        shape = (CACHE[0], CACHE[1], tokens, CACHE[3])
+        keys, values = (
+            ark.update(
+                ark.state(f"{name}s", (5, CACHE[1], 16, CACHE[3]), dtype),
+                ark.input(name, shape, dtype),
+                (0, 0, positions, 0),
+                page_table=table,
+            )
+            for name in ("key", "value")
+        )
+        q = ark.input("q", (CACHE[0], 2 * CACHE[1], tokens, CACHE[3]), dtype)
+        y = ark.attention(
+            q, keys, values, causal=True, kv_length=positions + tokens, page_table=table
+        )
+        ark.output("y", y)
+    return program
+
+
 def draw(program: ark.Program, positions: list[int]) -> dict[str, Any]:
     random = np.random.default_rng(2)
     arrays: dict[str, Any] = {
         name: random.standard_normal(tensor.shape).astype(tensor.dtype.numpy)
         for name, tensor in program.inputs.items()
-        if name != "positions"
+        if name not in ("positions", "table")
     }
     return {**arrays, "positions": np.array(positions, np.int32)}
 
@@ -153,6 +176,34 @@ def test_a_wrong_offset_of_all_writes_nothing(
         np.testing.assert_array_equal(executable.states["s"], np.ones((8, 64)))
 
 
+# The entry that no key of the second sequence uses names no page.
+TABLE = np.array([[3, 1], [4, -9], [2, 0]], np.int32)
+
+
+@pytest.mark.parametrize("arch", ["sm_90a", "gfx942"])
+@pytest.mark.parametrize("tokens", [1, 3])
+def test_caches_in_pages(tokens: int, arch: str, check: Check) -> None:
+    program = decode_pages(ark.bf16, tokens)
+    check(program, {**draw(program, [19, 13, 29]), "table": TABLE}, arch=arch)
+
+
+@pytest.mark.parametrize("arch", ["sm_90a", "gfx942"])
+def test_a_wrong_page_names_the_sequence_and_writes_nothing(
+    arch: str, library: Path, tmp_path: Path
+) -> None:
+    program = decode_pages(ark.bf16, 1)
+    emulation = Emulation(program, library, tmp_path, arch=arch)
+    wrong = np.array([[3, 1], [4, 5], [2, 0]], np.int32)
+    with emulation.executable as executable:
+        with pytest.raises(
+            ark.DataRangeError, match=r"sequence 1: index 5 is out of range \[0, 5\)"
+        ):
+            emulation.run({**draw(program, [19, 20, 7]), "table": wrong})
+        for name, array in executable.states.items():
+            changed = np.argwhere(np.asarray(array).any((1, 3)))
+            assert changed.tolist() == [[1, 3], [2, 7]], name
+
+
 @pytest.mark.parametrize("arch", ["sm_90a", "gfx942"])
 @pytest.mark.parametrize("tokens", [1, 4])
 def test_slots_of_a_decoder(tokens: int, arch: str, check: Check) -> None:
@@ -163,4 +214,14 @@ def test_slots_of_a_decoder(tokens: int, arch: str, check: Check) -> None:
     arrays["begin"] = np.array([0, 60, 17], np.int32)
     if tokens > 1:
         arrays["last"] = np.array([3, 0, 2], np.int32)
+    check(program, arrays, arch=arch)
+
+
+@pytest.mark.parametrize("arch", ["sm_90a", "gfx942"])
+def test_slots_of_a_decoder_in_pages(arch: str, check: Check) -> None:
+    program = SlotPrograms(CONFIG, ark.fp32, LENGTH, pages=(9, 16)).build_read(slots=2, tokens=4)
+    arrays = make_arrays(program)
+    arrays["begin"], arrays["last"] = np.array([20, 8], np.int32), np.array([3, 0], np.int32)
+    arrays["pages"] = np.zeros((2, LENGTH // 16), np.int32)
+    arrays["pages"][0, :2], arrays["pages"][1, 0] = (7, 2), 5
     check(program, arrays, arch=arch)

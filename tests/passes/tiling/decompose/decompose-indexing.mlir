@@ -106,6 +106,28 @@ ark.program @updateAtAnOffsetOfEachSequence(
   ark.return %0 : tensor<3x128x8xbf16>
 }
 
+// The row of a sequence is below the rows of the state, although the value has more sequences than rows.
+// CHECK-LABEL: ark.program @updateOfTheRowOfEachSequence
+ark.program @updateOfTheRowOfEachSequence(
+    %s: tensor<2x128x8xbf16> {ark.kind = #ark.kind<state>, ark.name = "s"},
+    %v: tensor<3x1x8xbf16> {ark.kind = #ark.kind<input>, ark.name = "v"},
+    %p: tensor<3xi32> {ark.kind = #ark.kind<input>, ark.name = "p"})
+    -> (tensor<2x128x8xbf16> {ark.name = "y"}) {
+  // CHECK: ark.group "g" (%[[S:.+]] = %{{.+}}, %[[V:.+]] = %{{.+}}, %[[P:.+]] = %{{.+}})
+  // CHECK: %[[SEQUENCE:.+]] = ark.tile_offset 0
+  // CHECK: %[[SCALAR:.+]] = tensor.extract %[[P]][%[[SEQUENCE]]]
+  // CHECK: %[[INDEX:.+]] = arith.index_cast %[[SCALAR]]
+  // CHECK: %[[BOUND:.+]] = arith.constant 2 : index
+  // CHECK: %[[ROW:.+]] = ark.check_index %[[INDEX]] below %[[BOUND]] sequence %[[SEQUENCE]] {stores}
+  // CHECK: tensor.insert_slice %[[V]] into %[[S]][%[[ROW]], 5, 0] [3, 1, 8] [1, 1, 1]
+  %0 = ark.group "g" (%a = %s, %b = %v, %c = %p)
+      : (tensor<2x128x8xbf16>, tensor<3x1x8xbf16>, tensor<3xi32>) -> tensor<2x128x8xbf16> {
+    %r = ark.update %b into %a [%c, 5, 0] : (tensor<2x128x8xbf16>, tensor<3x1x8xbf16>, tensor<3xi32>) -> tensor<2x128x8xbf16>
+    ark.yield %r : tensor<2x128x8xbf16>
+  }
+  ark.return %0 : tensor<2x128x8xbf16>
+}
+
 // CHECK-LABEL: ark.program @updateRoundsTheResultOfItsPrologue
 ark.program @updateRoundsTheResultOfItsPrologue(
     %s: tensor<4x8xbf16> {ark.kind = #ark.kind<state>, ark.name = "s"},

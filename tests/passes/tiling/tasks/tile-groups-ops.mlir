@@ -204,6 +204,26 @@ ark.program @updateAtARunTimeOffsetDeclaresTheDimension(
   ark.return
 }
 
+// Each vCTA writes the row of its sequence, whose number is not added to the row. The region covers all rows,
+// so that vCTAs that may write one row are ordered.
+// CHECK-LABEL: ark.program @rowOfEachSequenceIsNotShiftedByTheTile
+ark.program @rowOfEachSequenceIsNotShiftedByTheTile(
+    %x: tensor<3x1x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %s: tensor<2x16x8xf32> {ark.kind = #ark.kind<state>, ark.name = "s"},
+    %p: tensor<3xi32> {ark.kind = #ark.kind<input>, ark.name = "p"}) {
+  // CHECK: ark.task "push" grid [3]
+  // CHECK-SAME: outs(%{{.+}}[#ark.region<(d0) -> (0, 5, 0), [2, 1, 8]>] : tensor<2x16x8xf32>)
+  // CHECK-SAME: in_place
+  // CHECK: %[[ROW:.+]] = ark.check_index %{{.+}} below %{{.+}} sequence %{{.+}} {stores}
+  // CHECK: tensor.insert_slice {{.*}}[%[[ROW]], 0, 0] [1, 1, 8] [1, 1, 1]
+  %0 = ark.group "push" (%a = %s, %b = %x, %c = %p) attributes {tile = array<i64: 1, 1, 8>}
+      : (tensor<2x16x8xf32>, tensor<3x1x8xf32>, tensor<3xi32>) -> tensor<2x16x8xf32> {
+    %1 = ark.update %b into %a [%c, 5, 0] : (tensor<2x16x8xf32>, tensor<3x1x8xf32>, tensor<3xi32>) -> tensor<2x16x8xf32>
+    ark.yield %1 : tensor<2x16x8xf32>
+  }
+  ark.return
+}
+
 // A region of the longer state would not be clipped at the end of the value.
 // CHECK-LABEL: ark.program @tilesOfAnUpdateDivideItsValue
 ark.program @tilesOfAnUpdateDivideItsValue(
