@@ -56,7 +56,8 @@ ProductSizes mlir::ark::getProductSizes(MatmulOp op, ArrayRef<int64_t> shape) {
           getDepth(op),
           isSplit ? kF32Terms : 1,
           isAlongDepth && !isSplit,
-          op.getTransposeOther()};
+          op.getTransposeOther(),
+          !op.getTransposeInput()};
 }
 
 int64_t mlir::ark::getSplitStageBytes(TargetAttr target, int64_t rows,
@@ -132,17 +133,38 @@ static bool canSplit(TargetAttr target, const ProductSizes &sizes, int64_t rows,
               target.getSharedMemory());
 }
 
-/// Returns true if warpgroups can multiply tiles of `rows` rows. The last rows
-/// of the result may be a clipped tile if the rows of both operands lie along
-/// the depth. A tile has at most the rows of the result, rounded up to whole
-/// warpgroups.
+/// Returns true if the last tile of a side of the result may be clipped:
+/// warpgroups multiply it, and copy its elements without splits. Rows of an
+/// operand across the depth have addresses that are multiples of 16 bytes if
+/// their number is one of kAlignedElements. A tile has at most the elements of
+/// the side, rounded up to `unit`.
+static bool mayClip(TargetAttr target, const ProductSizes &sizes, int64_t side,
+                    int64_t extent, bool isAlongDepth, int64_t unit) {
+  constexpr int64_t kAlignedElements = 8;
+  return target.getGpu().findSharedMemoryMma() && sizes.terms == 1 &&
+         side > kStreamingRows &&
+         (isAlongDepth || side % kAlignedElements == 0) &&
+         extent <= llvm::alignTo(side, unit);
+}
+
+/// Returns true if matrix units can multiply tiles of `rows` rows. The rows of
+/// a clipped tile are padded to those of whole warpgroups.
 static bool dividesRows(TargetAttr target, const ProductSizes &sizes,
                         int64_t rows) {
-  if (sizes.rows % rows == 0)
-    return true;
   MmaAttr mma = target.getGpu().findSharedMemoryMma();
-  return mma && sizes.canWarpsRead && sizes.rows > kStreamingRows &&
-         rows <= llvm::alignTo(sizes.rows, mma.getM());
+  return sizes.rows % rows == 0 ||
+         (mma && mayClip(target, sizes, sizes.rows, rows,
+                         sizes.isLeftAlongDepth, mma.getM()));
+}
+
+/// Returns true if matrix units can multiply tiles of `columns` columns. Only
+/// columns that lie across the depth are clipped, since warps read others.
+static bool dividesColumns(TargetAttr target, const ProductSizes &sizes,
+                           int64_t columns) {
+  return sizes.columns % columns == 0 ||
+         (!sizes.isRightAlongDepth &&
+          mayClip(target, sizes, sizes.columns, columns,
+                  /*isAlongDepth=*/false, getListedTiles(target).getPanel()));
 }
 
 /// Returns true if a tile divides the result. If the rows of the right operand
@@ -150,7 +172,8 @@ static bool dividesRows(TargetAttr target, const ProductSizes &sizes,
 static bool divides(TargetAttr target, const ProductSizes &sizes, int64_t rows,
                     int64_t columns, int64_t across) {
   int64_t panel = getListedTiles(target).getPanel();
-  return dividesRows(target, sizes, rows) && sizes.columns % columns == 0 &&
+  return dividesRows(target, sizes, rows) &&
+         dividesColumns(target, sizes, columns) &&
          (sizes.isRightAlongDepth ||
           (panel > 0 && columns % (across * panel) == 0)) &&
          canSplit(target, sizes, rows, columns);

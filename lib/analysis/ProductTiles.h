@@ -59,6 +59,8 @@ struct ProductSizes {
   bool canWarpsRead = true;
   /// True if the rows of the right operand lie along the depth.
   bool isRightAlongDepth = true;
+  /// True if the rows of the left operand lie along the depth.
+  bool isLeftAlongDepth = true;
 };
 
 /// Returns the depth (K) of a product.
@@ -105,9 +107,9 @@ double predictTilesNs(TargetAttr target, const ProductSizes &sizes,
                       int64_t rows, int64_t columns);
 
 /// Returns the listed tile with the shortest predicted time. Returns nothing if
-/// no listed tile divides the result evenly. Tiles of shallow products whose
-/// operands warps can read must be at least `getLeastTiles`: warps then compute
-/// smaller tiles, which are not listed.
+/// no listed tile divides the result, perhaps with a clipped last tile. Tiles
+/// of shallow products whose operands warps can read must be at least
+/// `getLeastTiles`: warps then compute smaller tiles, which are not listed.
 std::optional<ProductTile> findListedTile(TargetAttr target,
                                           const ProductSizes &sizes);
 
