@@ -28,8 +28,9 @@ enum class TensorMapUse { Never, WhereFaster, Always };
 struct WarpgroupShape {
   /// Returns nothing if the columns cannot be divided evenly, if a clipped
   /// operand has f32 elements, or if the stages need more than `room` bytes of
-  /// shared memory. A number of rows that is no multiple of a warpgroup's, and
-  /// a number of columns that is no multiple of a panel, are padded to one.
+  /// shared memory. A number of rows that is not a multiple of a warpgroup's,
+  /// and a number of columns that is not a multiple of a panel, are padded to
+  /// one.
   static std::optional<WarpgroupShape> choose(ArrayRef<MatmulTile> products,
                                               MmaAttr mma, int64_t threads,
                                               int64_t room, TensorMapUse maps);
