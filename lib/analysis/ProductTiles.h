@@ -48,6 +48,10 @@ constexpr int64_t countTermProducts(int64_t terms) {
   return terms * (terms + 1) / 2;
 }
 
+/// Rows whose pitch is a multiple of this number of 16-bit elements have
+/// addresses that are multiples of the 16 bytes of a copy.
+inline constexpr int64_t kAlignedElements = 8;
+
 /// The extents of `batches` products, each of `rows` x `depth` elements by
 /// `depth` x `columns` elements.
 struct ProductSizes {
@@ -61,6 +65,9 @@ struct ProductSizes {
   bool isRightAlongDepth = true;
   /// True if the rows of the left operand lie along the depth.
   bool isLeftAlongDepth = true;
+  /// The elements from a row of each operand to the next one. A slice of longer
+  /// rows has those of its source.
+  int64_t leftPitch = 0, rightPitch = 0;
 };
 
 /// Returns the depth (K) of a product.

@@ -80,17 +80,14 @@ def test_the_layers_are_those_of_resnet_50(convolutions: Any) -> None:
     assert products == pytest.approx(4.09e9, rel=0.01)
 
 
-# The layers whose images have 56 x 56 or 28 x 28 positions behind them.
+# The first layer has windows of 147 elements, which matrix units do not multiply.
 LARGE = (
-    "1x1-s1-256-64-56",
-    "3x3-s1-64-64-56",
-    "3x3-s2-128-128-56",
-    "1x1-s2-256-512-56",
-    "1x1-s1-512-128-28",
-    "3x3-s1-128-128-28",
-    "1x1-s1-128-512-28",
-    "1x1-s1-512-256-28",
-)
+    "1x1-s1-256-64-56", "3x3-s1-64-64-56", "3x3-s2-128-128-56", "1x1-s2-256-512-56",
+    "1x1-s1-512-128-28", "3x3-s1-128-128-28", "1x1-s1-128-512-28", "1x1-s1-512-256-28",
+    "3x3-s2-256-256-28", "1x1-s2-512-1024-28", "1x1-s1-1024-256-14", "3x3-s1-256-256-14",
+    "1x1-s1-256-1024-14", "1x1-s1-1024-512-14", "3x3-s2-512-512-14", "1x1-s2-1024-2048-14",
+    "1x1-s1-2048-512-7", "3x3-s1-512-512-7", "1x1-s1-512-2048-7",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("dtype", [ark.fp16, ark.bf16], ids=str)
@@ -98,7 +95,7 @@ LARGE = (
 def test_large_layers_use_warpgroups(
     name: str, dtype: Any, convolutions: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Images of 28 x 28 positions have rows of 784 elements, which no tile divides."""
+    """Images have 784, 196 and 49 positions, which no tile divides."""
     texts: list[str] = []
     assemble = Ptxas.assemble
 

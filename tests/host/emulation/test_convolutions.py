@@ -19,6 +19,8 @@ CASES: dict[str, tuple[Any, ...]] = {
     "clipped columns of positions": ((2, 32, 20, 10), (64, 32, 3, 3), 1, 1, 1, 1),
     "dilated, on warpgroups": ((8, 16, 12, 14), (64, 16, 2, 2), 1, 0, (2, 2), 1),
     "one by one, on warpgroups": ((2, 64, 28, 28), (64, 64, 1, 1), 1, 0, 1, 1),
+    "padded rows of positions": ((8, 128, 14, 14), (128, 128, 1, 1), 1, 0, 1, 1),
+    "padded rows of windows": ((8, 64, 7, 7), (128, 64, 3, 3), 1, 1, 1, 1),
     "groups of matrix units": ((1, 32, 9, 8), (32, 16, 3, 3), 1, 1, (2, 1), 2),
 }
 
