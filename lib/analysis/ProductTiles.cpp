@@ -47,6 +47,19 @@ bool mlir::ark::hasSplitElements(MatmulOp op) {
   return getElementTypeOrSelf(op.getLhs()).isF32();
 }
 
+/// Returns the elements from a row of a matrix in memory to the next one. The
+/// matrix is an operand of a product in a graph or in a group.
+static int64_t getPitch(Value matrix) {
+  if (auto argument = dyn_cast<BlockArgument>(matrix))
+    if (auto group = dyn_cast<GroupOp>(argument.getOwner()->getParentOp()))
+      matrix = group.getInputs()[argument.getArgNumber()];
+  if (auto slice = matrix.getDefiningOp<SliceOp>())
+    if (llvm::all_of(slice.getStarts(), [](int64_t i) { return i == 0; }) &&
+        llvm::all_of(slice.getSteps(), [](int64_t i) { return i == 1; }))
+      matrix = slice.getSource();
+  return cast<RankedTensorType>(matrix.getType()).getShape().back();
+}
+
 ProductSizes mlir::ark::getProductSizes(MatmulOp op, ArrayRef<int64_t> shape) {
   bool isSplit = hasSplitElements(op);
   bool isAlongDepth = !op.getTransposeInput() && op.getTransposeOther();
@@ -56,7 +69,10 @@ ProductSizes mlir::ark::getProductSizes(MatmulOp op, ArrayRef<int64_t> shape) {
           getDepth(op),
           isSplit ? kF32Terms : 1,
           isAlongDepth && !isSplit,
-          op.getTransposeOther()};
+          op.getTransposeOther(),
+          !op.getTransposeInput(),
+          getPitch(op.getLhs()),
+          getPitch(op.getRhs())};
 }
 
 int64_t mlir::ark::getSplitStageBytes(TargetAttr target, int64_t rows,
@@ -132,17 +148,42 @@ static bool canSplit(TargetAttr target, const ProductSizes &sizes, int64_t rows,
               target.getSharedMemory());
 }
 
-/// Returns true if warpgroups can multiply tiles of `rows` rows. The last rows
-/// of the result may be a clipped tile if the rows of both operands lie along
-/// the depth. A tile has at most the rows of the result, rounded up to whole
-/// warpgroups.
+/// Returns true if rows of an operand across the depth, of `side` elements,
+/// have addresses that threads can copy from.
+static bool isAligned(int64_t pitch, int64_t side) {
+  return std::max(pitch, side) % kAlignedElements == 0;
+}
+
+/// Returns true if the last tile of a side of the result may be clipped:
+/// warpgroups multiply it, and copy its elements without splits. A tile has at
+/// most the elements of the side, rounded up to `unit`.
+static bool mayClip(TargetAttr target, const ProductSizes &sizes, int64_t side,
+                    int64_t extent, int64_t unit) {
+  return target.getGpu().findSharedMemoryMma() && sizes.terms == 1 &&
+         side > kStreamingRows && extent <= llvm::alignTo(side, unit);
+}
+
+/// Returns true if matrix units can multiply tiles of `rows` rows. The rows of
+/// a clipped tile are padded to those of whole warpgroups.
 static bool dividesRows(TargetAttr target, const ProductSizes &sizes,
                         int64_t rows) {
   if (sizes.rows % rows == 0)
     return true;
   MmaAttr mma = target.getGpu().findSharedMemoryMma();
-  return mma && sizes.canWarpsRead && sizes.rows > kStreamingRows &&
-         rows <= llvm::alignTo(sizes.rows, mma.getM());
+  return mma && mayClip(target, sizes, sizes.rows, rows, mma.getM()) &&
+         (sizes.isLeftAlongDepth || isAligned(sizes.leftPitch, sizes.rows));
+}
+
+/// Returns true if matrix units can multiply tiles of `columns` columns. Only
+/// columns that lie across the depth are clipped, since warps read others.
+static bool dividesColumns(TargetAttr target, const ProductSizes &sizes,
+                           int64_t columns) {
+  if (sizes.columns % columns == 0)
+    return true;
+  int64_t panel = getListedTiles(target).getPanel();
+  return panel > 0 && !sizes.isRightAlongDepth &&
+         mayClip(target, sizes, sizes.columns, columns, panel) &&
+         isAligned(sizes.rightPitch, sizes.columns);
 }
 
 /// Returns true if a tile divides the result. If the rows of the right operand
@@ -150,7 +191,8 @@ static bool dividesRows(TargetAttr target, const ProductSizes &sizes,
 static bool divides(TargetAttr target, const ProductSizes &sizes, int64_t rows,
                     int64_t columns, int64_t across) {
   int64_t panel = getListedTiles(target).getPanel();
-  return dividesRows(target, sizes, rows) && sizes.columns % columns == 0 &&
+  return dividesRows(target, sizes, rows) &&
+         dividesColumns(target, sizes, columns) &&
          (sizes.isRightAlongDepth ||
           (panel > 0 && columns % (across * panel) == 0)) &&
          canSplit(target, sizes, rows, columns);

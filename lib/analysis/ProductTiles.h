@@ -48,6 +48,10 @@ constexpr int64_t countTermProducts(int64_t terms) {
   return terms * (terms + 1) / 2;
 }
 
+/// Rows whose pitch is a multiple of this number of 16-bit elements have
+/// addresses that are multiples of the 16 bytes of a copy.
+inline constexpr int64_t kAlignedElements = 8;
+
 /// The extents of `batches` products, each of `rows` x `depth` elements by
 /// `depth` x `columns` elements.
 struct ProductSizes {
@@ -59,6 +63,11 @@ struct ProductSizes {
   bool canWarpsRead = true;
   /// True if the rows of the right operand lie along the depth.
   bool isRightAlongDepth = true;
+  /// True if the rows of the left operand lie along the depth.
+  bool isLeftAlongDepth = true;
+  /// The elements from a row of each operand to the next one. A slice of longer
+  /// rows has those of its source.
+  int64_t leftPitch = 0, rightPitch = 0;
 };
 
 /// Returns the depth (K) of a product.
@@ -105,9 +114,9 @@ double predictTilesNs(TargetAttr target, const ProductSizes &sizes,
                       int64_t rows, int64_t columns);
 
 /// Returns the listed tile with the shortest predicted time. Returns nothing if
-/// no listed tile divides the result evenly. Tiles of shallow products whose
-/// operands warps can read must be at least `getLeastTiles`: warps then compute
-/// smaller tiles, which are not listed.
+/// no listed tile divides the result, perhaps with a clipped last tile. Tiles
+/// of shallow products whose operands warps can read must be at least
+/// `getLeastTiles`: warps then compute smaller tiles, which are not listed.
 std::optional<ProductTile> findListedTile(TargetAttr target,
                                           const ProductSizes &sizes);
 

@@ -31,6 +31,8 @@ void ark::buildGraphPipeline(OpPassManager &pm, StringRef collectives) {
   program.addPass(createSplitArgmaxPass());
   program.addPass(createSplitAttentionPass());
   program.addPass(createSplitProductsPass());
+  // Runs after the split: parts of the depth have other extents.
+  program.addPass(createPadProductsPass());
   program.addPass(createExpandSegmentOpsPass());
   // Runs after CSE, which would merge the inserted copies.
   program.addPass(createIsolateResultsPass());

@@ -31,10 +31,11 @@ def UseTensorCoresPass : Pass<"ark-use-tensor-cores", "::mlir::ModuleOp"> {
     added to the result directly.
 
     On sm_90a, warpgroups (four warps) multiply tiles of at least 64 rows from shared memory with
-    `wgmma`. Each operand of 16 bits whose rows lie along K may be clipped: threads then fill the
-    missing rows of a stage with zeros, and no op reads the accumulators of these rows. The rows of
-    either operand may lie across K instead, as those of `[K, N]` weights: a stage then holds panels
-    of 64 columns, with one row for each K. A warpgroup needs whole panels. A tile has up to 128 by
+    `wgmma`. Each operand of 16 bits may be clipped: threads then fill the missing rows of a stage
+    with zeros, and no op reads the accumulators of these rows. The rows of either operand may lie
+    across K instead, as those of `[K, N]` weights: a stage then holds panels of 64 columns, with one
+    row for each K. A warpgroup needs whole panels. The addresses of such rows are multiples of 16
+    bytes, and threads copy the bytes of a clipped panel that exist. A tile has up to 128 by
     256 or 256 by 128 elements, or half of it for two products. K must be a multiple of 64. Operands
     go through shared memory in stages of 64 elements a row, in the swizzled layout that `wgmma`
     reads. All threads copy with `cp.async`, up to six stages ahead. The products of a stage overlap

@@ -25,19 +25,31 @@ CpAsyncBuilder::CpAsyncBuilder(ImplicitLocOpBuilder &builder,
           thread.getParentRegion()->getParentOfType<func::FuncOp>(), products)),
       early(next ? shape.getEarlyStages() : 0) {}
 
-/// Returns the bytes that this thread copies from a row of a source, or nothing
-/// if the row exists for all threads. An instruction without bytes fills the
-/// row of the stage with zeros and reads nothing. A branch instead could make
-/// ptxas serialise `wgmma`.
+/// Returns the bytes that this thread copies for a row of a stage, or nothing
+/// if they exist for all threads. The instruction fills the other bytes of the
+/// stage with zeros and does not read them. A branch instead could make ptxas
+/// serialise `wgmma`.
 Value CpAsyncBuilder::getCopiedBytes(const Source &source, int64_t rowOffset) {
   if (!source.remaining)
     return {};
   auto bytes = [&](int64_t number) {
     return arith::ConstantIntOp::create(builder, number, 32);
   };
-  Value isThere = arith::CmpIOp::create(builder, arith::CmpIPredicate::sgt,
-                                        source.remaining, constant(rowOffset));
-  return arith::SelectOp::create(builder, isThere, bytes(kLoadBytes), bytes(0));
+  if (source.major == Major::K) {
+    Value isThere = arith::CmpIOp::create(builder, arith::CmpIPredicate::sgt,
+                                          source.remaining, constant(rowOffset));
+    return arith::SelectOp::create(builder, isThere, bytes(kLoadBytes),
+                                   bytes(0));
+  }
+  // The rows of the operand lie across K, in panels.
+  int64_t before = rowOffset / kStageDepth * kPanelElements;
+  Value rest = arith::IndexCastOp::create(
+      builder, builder.getI32Type(),
+      multiply(arith::SubIOp::create(builder, source.remaining,
+                                     constant(before)),
+               kElementBytes));
+  rest = arith::MaxSIOp::create(builder, rest, bytes(0));
+  return arith::MinSIOp::create(builder, rest, bytes(kLoadBytes));
 }
 
 /// Issues copies of the elements from `k` on.

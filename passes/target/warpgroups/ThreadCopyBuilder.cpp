@@ -35,10 +35,24 @@ int64_t ThreadCopyBuilder::getRowsAtOnce(int64_t threads) {
 /// warps copy them.
 bool ThreadCopyBuilder::isCopiedByWholeWarps(
     const StagedOperand &operand) const {
+  if (operand.major == Major::MN)
+    return !operand.isClipped();
   int64_t rows = cast<MemRefType>(operand.buffer.getType()).getDimSize(0);
-  return operand.major == Major::MN ||
-         (!ShapedType::isDynamic(rows) &&
-          rows * kCopiesPerRow % shape.getWarpSize() == 0);
+  return !ShapedType::isDynamic(rows) &&
+         rows * kCopiesPerRow % shape.getWarpSize() == 0;
+}
+
+/// Returns the number of rows of an operand from the first one of the thread's
+/// first copy on.
+Value ThreadCopyBuilder::getRemaining(const StagedOperand &operand) {
+  bool isPlain = operand.major == Major::K;
+  Value extent = getValueOrCreateConstantIndexOp(
+      builder, builder.getLoc(),
+      memref::getMixedSize(builder, builder.getLoc(), operand.buffer,
+                           isPlain ? 0 : 1));
+  return arith::SubIOp::create(
+      builder, extent,
+      isPlain ? copiedRow : multiply(copyInRow, kElementsPerCopy));
 }
 
 ThreadCopyBuilder::Source
@@ -56,12 +70,7 @@ ThreadCopyBuilder::getSource(const StagedOperand &operand) {
                 operand.rows,
                 operand.major};
   if (!isCopiedByWholeWarps(operand))
-    source.remaining = arith::SubIOp::create(
-        builder,
-        getValueOrCreateConstantIndexOp(
-            builder, builder.getLoc(),
-            memref::getMixedSize(builder, builder.getLoc(), buffer, 0)),
-        copiedRow);
+    source.remaining = getRemaining(operand);
   else if (operand.major == Major::K)
     source.copiedRows = std::min(
         operand.rows, cast<MemRefType>(buffer.getType()).getDimSize(0));

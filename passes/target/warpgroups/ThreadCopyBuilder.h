@@ -23,7 +23,9 @@ protected:
   /// An operand: the address at which this thread begins to copy, the bytes of
   /// a row, the number of stage rows, and the number of those that are copied.
   /// If whole warps do not copy whole rows, `remaining` is the number of rows
-  /// of the operand from the thread's first row on, which may be negative.
+  /// of the operand from the thread's first row on, which may be negative. Rows
+  /// of a clipped operand that lie across K count from the first one of the
+  /// thread's first copy.
   struct Source {
     Value pointer, rowBytes, remaining;
     int64_t rows, copiedRows;
@@ -48,6 +50,7 @@ protected:
 
 private:
   Source getSource(const StagedOperand &operand);
+  Value getRemaining(const StagedOperand &operand);
   bool isCopiedByWholeWarps(const StagedOperand &operand) const;
 };
 

@@ -16,6 +16,11 @@ struct StagedOperand {
   int64_t rows;
   Major major;
 
+  /// Returns true if the operand may have fewer rows than a stage.
+  bool isClipped() const {
+    return cast<MemRefType>(buffer.getType())
+               .getDimSize(major == Major::K ? 0 : 1) != rows;
+  }
   /// Returns the rows of one TMA copy, which has 64 elements a row.
   int64_t getBoxRows() const { return major == Major::K ? rows : kStageDepth; }
   /// Returns the number of TMA copies per stage.

@@ -80,33 +80,36 @@ static bool isInGlobalMemory(const StagedOperand &operand) {
 }
 
 /// Returns true if the operand has as many rows as a stage, and whole warps
-/// copy the rows. A warpgroup multiplies `groupRows` of the stage rows, which
-/// are whole panels. The rows that `threads` copy at once lie in one panel.
-static bool isEven(const StagedOperand &operand, int64_t groupRows,
-                   int64_t threads, int64_t warpSize) {
-  auto type = cast<MemRefType>(operand.buffer.getType());
+/// copy the rows.
+static bool isEven(const StagedOperand &operand, int64_t warpSize) {
   int64_t perRow = kStageRowBytes / kLoadBytes;
-  bool isPlain = operand.major == Major::K;
-  return type.getDimSize(isPlain ? 0 : 1) == operand.rows &&
-         operand.rows * perRow % warpSize == 0 &&
-         (isPlain || (groupRows % kPanelElements == 0 &&
-                      kStageDepth % (threads / perRow) == 0));
+  return !operand.isClipped() && operand.rows * perRow % warpSize == 0;
 }
 
-/// Returns true if threads can copy the stages of an operand. Rows along K may
-/// be clipped, unless the threads split their elements.
+/// Returns true if a warpgroup multiplies whole panels, `groupRows` of the
+/// stage rows, and if the rows that `threads` copy at once lie in one panel.
+static bool hasWholePanels(int64_t groupRows, int64_t threads) {
+  int64_t perRow = kStageRowBytes / kLoadBytes;
+  return groupRows % kPanelElements == 0 &&
+         kStageDepth % (threads / perRow) == 0;
+}
+
+/// Returns true if threads can copy the stages of an operand. An operand may be
+/// clipped, unless the threads split its elements.
 static bool canCopy(const StagedOperand &operand, const WarpgroupShape &shape,
                     int64_t groupRows, int64_t threads) {
   return isInGlobalMemory(operand) &&
-         ((operand.major == Major::K && shape.terms == 1) ||
-          isEven(operand, groupRows, threads, shape.getWarpSize()));
+         (shape.terms == 1 || isEven(operand, shape.getWarpSize())) &&
+         (operand.major == Major::K || hasWholePanels(groupRows, threads));
 }
 
-/// Returns true if the extents of all operands are known at compile time.
-static bool areWhole(ArrayRef<MatmulTile> products) {
-  return llvm::all_of(products, [](const MatmulTile &product) {
-    return cast<MemRefType>(product.left.getType()).hasStaticShape() &&
-           cast<MemRefType>(product.right.getType()).hasStaticShape();
+/// Returns true if no operand is clipped.
+static bool areWhole(ArrayRef<MatmulTile> products,
+                     const WarpgroupShape &shape) {
+  return llvm::all_of(products, [&](const MatmulTile &product) {
+    StagedOperand left{product.left, shape.rows, product.leftMajor},
+        right{product.right, shape.columns, product.rightMajor};
+    return !left.isClipped() && !right.isClipped();
   });
 }
 
@@ -146,6 +149,13 @@ static bool canUseWarps(ArrayRef<MatmulTile> products) {
   });
 }
 
+/// Returns true if a right operand lies across K.
+static bool hasPanels(ArrayRef<MatmulTile> products) {
+  return llvm::any_of(products, [](const MatmulTile &product) {
+    return product.rightMajor == Major::MN;
+  });
+}
+
 /// Returns the number of warpgroups across the result. Products whose operands
 /// single warps cannot read use fewer warpgroups if the columns cannot be
 /// divided evenly.
@@ -155,10 +165,7 @@ static int64_t countAcross(ArrayRef<MatmulTile> products,
   if (shape.canCopyOnly())
     across = countWarpgroupsAcross(shape.columns, products.front().depth,
                                    shape.numProducts, across);
-  bool hasPanels = llvm::any_of(products, [](const MatmulTile &product) {
-    return product.rightMajor == Major::MN;
-  });
-  int64_t unit = hasPanels ? kPanelElements : shape.mma.getN();
+  int64_t unit = hasPanels(products) ? kPanelElements : shape.mma.getN();
   while (!canWarpsRead && across > 1 && shape.columns % (across * unit) != 0)
     across /= 2;
   return across;
@@ -197,11 +204,12 @@ WarpgroupShape::choose(ArrayRef<MatmulTile> products, MmaAttr mma,
     return std::nullopt;
   shape.groups = threads / shape.getGroupThreads();
   bool canWarpsRead = canUseWarps(products);
-  bool isPadded = canWarpsRead && !first.isSkinny() &&
-                  first.rows % shape.getGroupRows() != 0;
+  bool isPadded = !first.isSplit() && !first.isSkinny();
   shape.rows =
       isPadded ? llvm::alignTo(first.rows, shape.getGroupRows()) : first.rows;
-  shape.columns = first.columns;
+  shape.columns = isPadded && hasPanels(products)
+                      ? llvm::alignTo(first.columns, kPanelElements)
+                      : first.columns;
   shape.numProducts = products.size();
   shape.down = shape.rows / shape.getGroupRows();
   if (shape.rows % shape.getGroupRows() != 0 || shape.groups % shape.down != 0)
@@ -210,7 +218,7 @@ WarpgroupShape::choose(ArrayRef<MatmulTile> products, MmaAttr mma,
   // A TMA copy beyond the end of K would have a predicate that is never true.
   bool fillsStages = first.depth / kStageDepth >= kMinStages;
   shape.hasMaps = maps != TensorMapUse::Never && !first.isSplit() &&
-                  !isPadded && areWhole(products) && fillsStages &&
+                  areWhole(products, shape) && fillsStages &&
                   shape.numProducts < shape.groups && haveMaps(products) &&
                   (maps == TensorMapUse::Always || areMapsFast(shape, first));
   shape.across = countAcross(products, shape, canWarpsRead);
@@ -226,7 +234,7 @@ WarpgroupShape::choose(ArrayRef<MatmulTile> products, MmaAttr mma,
       canCopy({first.left, first.rows, first.leftMajor}, shape,
               shape.getGroupRows(), threads) &&
       llvm::all_of(products, [&](const MatmulTile &product) {
-        return isSupported(product) && product.columns == shape.columns &&
+        return isSupported(product) && product.columns == first.columns &&
                canCopy({product.right, shape.columns, product.rightMajor},
                        shape, shape.getGroupColumns(), threads);
       });

@@ -27,10 +27,9 @@ enum class TensorMapUse { Never, WhereFaster, Always };
 /// of every product.
 struct WarpgroupShape {
   /// Returns nothing if the columns cannot be divided evenly, if a clipped
-  /// operand has f32 elements or rows that do not lie along K, or if the stages
-  /// need more than `room` bytes of shared memory. Rows are padded to a
-  /// multiple of a warpgroup's rows if single warps could read the operands,
-  /// that is, if the rows of both operands lie along K.
+  /// operand has f32 elements, or if the stages need more than `room` bytes of
+  /// shared memory. Rows are padded to a multiple of a warpgroup's rows, and
+  /// columns to a multiple of a panel's.
   static std::optional<WarpgroupShape> choose(ArrayRef<MatmulTile> products,
                                               MmaAttr mma, int64_t threads,
                                               int64_t room, TensorMapUse maps);

@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+import ark_mlir as ark
+from ark_mlir.targets.cuda_assembler import Ptxas
+
 from .conftest import FOLDER, run_benchmark
 
 pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
@@ -75,3 +78,33 @@ def test_the_layers_are_those_of_resnet_50(convolutions: Any) -> None:
     products = sum(layer.count * layer.features * layer.depth * layer.windows for layer in layers)
     assert weights == 23_454_912
     assert products == pytest.approx(4.09e9, rel=0.01)
+
+
+# The first layer has windows of 147 elements, which matrix units do not multiply.
+LARGE = (
+    "1x1-s1-256-64-56", "3x3-s1-64-64-56", "3x3-s2-128-128-56", "1x1-s2-256-512-56",
+    "1x1-s1-512-128-28", "3x3-s1-128-128-28", "1x1-s1-128-512-28", "1x1-s1-512-256-28",
+    "3x3-s2-256-256-28", "1x1-s2-512-1024-28", "1x1-s1-1024-256-14", "3x3-s1-256-256-14",
+    "1x1-s1-256-1024-14", "1x1-s1-1024-512-14", "3x3-s2-512-512-14", "1x1-s2-1024-2048-14",
+    "1x1-s1-2048-512-7", "3x3-s1-512-512-7", "1x1-s1-512-2048-7",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [ark.fp16, ark.bf16], ids=str)
+@pytest.mark.parametrize("name", LARGE)
+def test_large_layers_use_warpgroups(
+    name: str, dtype: Any, convolutions: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Images have 784, 196 and 49 positions, which no tile divides."""
+    texts: list[str] = []
+    assemble = Ptxas.assemble
+
+    def keep(self: Ptxas, ptx: str, arch: str, opt_level: int) -> Any:
+        texts.append(ptx)
+        return assemble(self, ptx, arch, opt_level)
+
+    monkeypatch.setattr(Ptxas, "assemble", keep)
+    layer = next(layer for layer in convolutions.LAYERS if layer.name == name)
+    program = convolutions.convolution(layer, 8, dtype)
+    ark.compile(program, "cuda:sm_90a", cache=False)
+    assert "wgmma.mma_async" in texts[-1]

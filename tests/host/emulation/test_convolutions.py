@@ -16,6 +16,11 @@ CASES: dict[str, tuple[Any, ...]] = {
     "batch of three": ((3, 3, 8, 7), (4, 3, 3, 3), 2, 1, 1, 1),
     "one by one, every second": ((1, 16, 7, 5), (8, 16, 1, 1), 2, 0, 1, 1),
     "larger than the image": ((1, 3, 4, 3), (2, 3, 7, 5), 1, [(2, 1), 1], 1, 1),
+    "clipped columns of positions": ((2, 32, 20, 10), (64, 32, 3, 3), 1, 1, 1, 1),
+    "dilated, on warpgroups": ((8, 16, 12, 14), (64, 16, 2, 2), 1, 0, (2, 2), 1),
+    "one by one, on warpgroups": ((2, 64, 28, 28), (64, 64, 1, 1), 1, 0, 1, 1),
+    "padded rows of positions": ((8, 128, 14, 14), (128, 128, 1, 1), 1, 0, 1, 1),
+    "padded rows of windows": ((8, 64, 7, 7), (128, 64, 3, 3), 1, 1, 1, 1),
     "groups of matrix units": ((1, 32, 9, 8), (32, 16, 3, 3), 1, 1, (2, 1), 2),
 }
 

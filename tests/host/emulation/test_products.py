@@ -141,6 +141,45 @@ def test_batches_with_clipped_tiles(check: Check) -> None:
     assert WARPGROUPS in check(program, arrays).text
 
 
+@pytest.mark.parametrize(
+    ("shape", "tile"),
+    [
+        ((1, 128, 200, 128), (1, 128, 128)),
+        ((3, 100, 136, 192), (1, 64, 64)),
+        ((2, 64, 328, 64), (1, 64, 128)),
+        ((2, 96, 56, 128), (1, 96, 56)),
+        ((2, 192, 784, 128), None),
+    ],
+)
+def test_clipped_rows_across_the_depth(
+    shape: tuple[int, ...], tile: tuple[int, ...] | None, check: Check
+) -> None:
+    """Operands ``[batch, k, n]`` whose last panel has fewer columns, beside those of a batch."""
+    batch, m, n, k = shape
+    random = np.random.default_rng(0)
+    with ark.Program("across") as program, ark.planner(tile=tile):
+        w, x = ark.parameter("w", (m, k), ark.bf16), ark.input("x", (batch, k, n), ark.bf16)
+        b = ark.parameter("b", (m, 1), ark.bf16)
+        ark.output("y", ark.relu(ark.matmul(w, x) + b))
+    arrays = {
+        tensor.name: random.standard_normal(tensor.shape).astype(ark.bf16.numpy)
+        for tensor in (w, x, b)
+    }
+    assert WARPGROUPS in check(program, arrays).text
+
+
+def test_both_operands_with_clipped_rows_across_the_depth(check: Check) -> None:
+    random = np.random.default_rng(0)
+    with ark.Program("across") as program, ark.planner(tile=(128, 128)):
+        x, w = ark.input("x", (256, 136), ark.fp16), ark.parameter("w", (256, 152), ark.fp16)
+        ark.output("y", ark.matmul(x, w, transpose_input=True))
+    arrays = {
+        tensor.name: random.standard_normal(tensor.shape).astype(ark.fp16.numpy)
+        for tensor in (x, w)
+    }
+    assert WARPGROUPS in check(program, arrays).text
+
+
 def test_a_residual_of_a_clipped_tile(check: Check) -> None:
     """The residual and the result have as many rows as the clipped tile."""
     random = np.random.default_rng(0)

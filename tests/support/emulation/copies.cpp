@@ -27,6 +27,8 @@ struct Copy {
   const char *source;
   bool hasRead;
   unsigned char data[16];
+  /// The bytes to read; the others of `data` are zeros.
+  int32_t bytes = sizeof(data);
 };
 
 /// Copies that a thread has begun, by group.
@@ -88,7 +90,7 @@ const char *simt::describeOpenCopies() {
 static ThreadCopies &getOwn() { return all[getCta()].threads[getThread()]; }
 
 static void read(Copy &copy) {
-  readWeak(copy.data, copy.source, sizeof(copy.data), Proxy::Generic);
+  readWeak(copy.data, copy.source, copy.bytes, Proxy::Generic);
   copy.hasRead = true;
 }
 
@@ -96,7 +98,7 @@ static void finish(Copy &copy) {
   if (copy.source) {
     if (!copy.hasRead)
       read(copy);
-    noteGlobalRead(copy.source, sizeof(copy.data));
+    noteGlobalRead(copy.source, copy.bytes);
   }
   noteSharedWrite(copy.target, sizeof(copy.data), /*changes=*/true);
   memcpy(copy.target, copy.data, sizeof(copy.data));
@@ -107,8 +109,8 @@ static void start(Copy copy) {
   checkShared("copy", copy.target, sizeof(copy.data), sizeof(copy.data));
   noteAsyncWrite(copy.target, sizeof(copy.data));
   if (copy.source) {
-    checkGlobal("copy", copy.source, sizeof(copy.data), sizeof(copy.data));
-    noteGlobalRead(copy.source, sizeof(copy.data));
+    checkGlobal("copy", copy.source, copy.bytes, sizeof(copy.data));
+    noteGlobalRead(copy.source, copy.bytes);
     if (happens(50))
       read(copy);
   }
@@ -124,10 +126,10 @@ INSTRUCTION(cp_async_cg_shared_global_16) {
 /// The third operand is the number of bytes to read; zeros fill the others.
 INSTRUCTION(cp_async_cg_shared_global_16_s) {
   auto bytes = args[2].as<int32_t>();
-  if (bytes != 0 && bytes != sizeof(Copy::data))
-    fail("a copy of %d of 16 bytes, which is not emulated", bytes);
+  if (bytes < 0 || bytes > static_cast<int32_t>(sizeof(Copy::data)))
+    fail("a copy of %d of 16 bytes", bytes);
   const char *source = bytes == 0 ? nullptr : args[1].as<const char *>();
-  start({args[0].as<char *>(), source, false, {}});
+  start({args[0].as<char *>(), source, false, {}, bytes});
 }
 INSTRUCTION(cp_async_commit_group) {
   if (isDropped())

@@ -75,10 +75,20 @@ ark.kernel @k {
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
-// Rows of the left operand across K are not clipped: warps cannot read them, so that loops remain.
+// Rows of the left operand may lie across K: a thread copies the bytes of its 16 that exist, from each panel of 64 rows.
 // CHECK-LABEL: func.func private @body(
-// CHECK-NOT: nvvm.wgmma
-// CHECK-NOT: nvvm.mma.sync
+// CHECK: %[[ROWS:.+]] = affine.min
+// CHECK: %[[BEGIN:.+]] = arith.muli %{{.+}}, %c8
+// CHECK: %[[REMAINING:.+]] = arith.subi %[[ROWS]], %[[BEGIN]]
+// CHECK: %[[AFTER:.+]] = arith.subi %[[REMAINING]], %c0
+// CHECK: %[[BYTES:.+]] = arith.muli %[[AFTER]], %c2
+// CHECK: %[[NARROW:.+]] = arith.index_cast %[[BYTES]] : index to i32
+// CHECK: %[[LEAST:.+]] = arith.maxsi %[[NARROW]], %c0_i32
+// CHECK: %[[COPIED:.+]] = arith.minsi %[[LEAST]], %c16_i32
+// CHECK: nvvm.cp.async.shared.global {{.+}}, 16, cache = cg, %[[COPIED]]
+// CHECK: arith.subi %[[REMAINING]], %c64
+// CHECK: nvvm.cp.async.shared.global {{.+}}, 16, cache = cg, %{{.+}}
+// CHECK: nvvm.wgmma.mma_async {{.+}}, A[<bf16>, <one>, <col>], B[<bf16>, <one>, <col>]
 func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<256x304xbf16> {llvm.align = 16 : i64, llvm.noalias}, %w: memref<128x256xbf16> {llvm.align = 16 : i64, llvm.noalias}, %y: memref<304x128xf32> {llvm.align = 16 : i64, llvm.noalias}) {
   %c1 = arith.constant 1 : index
   scf.for %i = %begin to %end step %c1 {
@@ -88,6 +98,41 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
     %yt = memref.subview %y[%row, 0] [%rows, 128] [1, 1] : memref<304x128xf32> to memref<?x128xf32, strided<[128, 1], offset: ?>>
     linalg.generic {indexing_maps = [#x, #w, #y], iterator_types = ["parallel", "parallel", "reduction"]}
         ins(%xt, %w : memref<256x?xbf16, strided<[304, 1], offset: ?>>, memref<128x256xbf16>) outs(%yt : memref<?x128xf32, strided<[128, 1], offset: ?>>) {
+      ^bb0(%a: bf16, %b: bf16, %c: f32):
+        %l = arith.extf %a : bf16 to f32
+        %r = arith.extf %b : bf16 to f32
+        %p = arith.mulf %l, %r : f32
+        %s = arith.addf %c, %p : f32
+        linalg.yield %s : f32
+      }
+  }
+  return
+}
+
+// -----
+
+#x = affine_map<(m, n, k) -> (k, m)>
+#w = affine_map<(m, n, k) -> (n, k)>
+#y = affine_map<(m, n, k) -> (m, n)>
+#e = affine_map<(m, n) -> (m, n)>
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// Rows across K with 302 elements have addresses that are no multiples of 16 bytes, so that loops remain.
+// CHECK-LABEL: func.func private @body(
+// CHECK-NOT: nvvm.wgmma
+// CHECK-NOT: nvvm.mma.sync
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<256x302xbf16> {llvm.align = 16 : i64, llvm.noalias}, %w: memref<128x256xbf16> {llvm.align = 16 : i64, llvm.noalias}, %y: memref<302x128xf32> {llvm.align = 16 : i64, llvm.noalias}) {
+  %c1 = arith.constant 1 : index
+  scf.for %i = %begin to %end step %c1 {
+    %row = affine.apply affine_map<(d0) -> (d0 * 128)>(%i)
+    %rows = affine.min affine_map<(d0) -> (d0 * -128 + 302, 128)>(%i)
+    %xt = memref.subview %x[0, %row] [256, %rows] [1, 1] : memref<256x302xbf16> to memref<256x?xbf16, strided<[302, 1], offset: ?>>
+    %yt = memref.subview %y[%row, 0] [%rows, 128] [1, 1] : memref<302x128xf32> to memref<?x128xf32, strided<[128, 1], offset: ?>>
+    linalg.generic {indexing_maps = [#x, #w, #y], iterator_types = ["parallel", "parallel", "reduction"]}
+        ins(%xt, %w : memref<256x?xbf16, strided<[302, 1], offset: ?>>, memref<128x256xbf16>) outs(%yt : memref<?x128xf32, strided<[128, 1], offset: ?>>) {
       ^bb0(%a: bf16, %b: bf16, %c: f32):
         %l = arith.extf %a : bf16 to f32
         %r = arith.extf %b : bf16 to f32

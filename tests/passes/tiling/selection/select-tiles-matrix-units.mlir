@@ -315,7 +315,8 @@ ark.program @fewerRowsThanATile(
   ark.return %0, %2 : tensor<32x4096xbf16>, tensor<30x4096xbf16>
 }
 
-// 130 rows are a whole and a clipped tile of 64 or 128 rows. Rows across K are not clipped.
+// 130 rows are a whole and a clipped tile of 64 or 128 rows. Rows across K are not clipped if threads cannot copy 16
+// bytes at once from each of them.
 // CHECK-LABEL: ark.program @clippedRows
 ark.program @clippedRows(
     %x: tensor<130x4096xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
@@ -335,6 +336,39 @@ ark.program @clippedRows(
     ark.yield %3 : tensor<130x4096xbf16>
   }
   ark.return %0, %2 : tensor<130x4096xbf16>, tensor<130x4096xbf16>
+}
+
+// Rows across K are clipped if their addresses are multiples of 16 bytes: 196 elements are no multiple of 8, and a slice of
+// rows of 200 elements has the addresses of the whole rows.
+// CHECK-LABEL: ark.program @clippedColumnsAcrossTheDepth
+ark.program @clippedColumnsAcrossTheDepth(
+    %w: tensor<256x1024xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"},
+    %a: tensor<8x1024x784xbf16> {ark.kind = #ark.kind<input>, ark.name = "a"},
+    %b: tensor<8x1024x196xbf16> {ark.kind = #ark.kind<input>, ark.name = "b"},
+    %c: tensor<8x1024x200xbf16> {ark.kind = #ark.kind<input>, ark.name = "c"})
+    -> (tensor<8x256x784xbf16> {ark.name = "x"}, tensor<8x256x196xbf16> {ark.name = "y"},
+        tensor<8x256x196xbf16> {ark.name = "z"}) {
+  // SM90: tile = array<i64: 1, 128, 128>
+  %0 = ark.group "a" (%l = %w, %r = %a)
+      : (tensor<256x1024xbf16>, tensor<8x1024x784xbf16>) -> tensor<8x256x784xbf16> {
+    %1 = ark.matmul %l, %r : (tensor<256x1024xbf16>, tensor<8x1024x784xbf16>) -> tensor<8x256x784xbf16>
+    ark.yield %1 : tensor<8x256x784xbf16>
+  }
+  // SM90: tile = array<i64: 1, 32, 112>
+  %2 = ark.group "b" (%l = %w, %r = %b)
+      : (tensor<256x1024xbf16>, tensor<8x1024x196xbf16>) -> tensor<8x256x196xbf16> {
+    %3 = ark.matmul %l, %r : (tensor<256x1024xbf16>, tensor<8x1024x196xbf16>) -> tensor<8x256x196xbf16>
+    ark.yield %3 : tensor<8x256x196xbf16>
+  }
+  %4 = ark.slice %c starts = [0, 0, 0] stops = [8, 1024, 196] steps = [1, 1, 1]
+      : (tensor<8x1024x200xbf16>) -> tensor<8x1024x196xbf16>
+  // SM90: tile = array<i64: 1, 64, 64>
+  %5 = ark.group "c" (%l = %w, %r = %4)
+      : (tensor<256x1024xbf16>, tensor<8x1024x196xbf16>) -> tensor<8x256x196xbf16> {
+    %6 = ark.matmul %l, %r : (tensor<256x1024xbf16>, tensor<8x1024x196xbf16>) -> tensor<8x256x196xbf16>
+    ark.yield %6 : tensor<8x256x196xbf16>
+  }
+  ark.return %0, %2, %5 : tensor<8x256x784xbf16>, tensor<8x256x196xbf16>, tensor<8x256x196xbf16>
 }
 
 // Matrix units compute no clipped tiles of attention, so that tiles divide 130 and 1000 queries, also by odd numbers.

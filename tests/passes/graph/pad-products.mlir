@@ -1,0 +1,60 @@
+// RUN: ark-opt %s --ark-assign-target=target=cuda:sm_90a --ark-pad-products | FileCheck %s
+// Other targets have no matrix units that read rows across K from shared memory, and a program without a target has no
+// costs.
+// RUN: ark-opt %s --ark-assign-target=target=cuda:sm_80 --ark-pad-products | FileCheck %s --check-prefix=NONE
+// RUN: ark-opt %s --ark-assign-target=target=cpu --ark-pad-products | FileCheck %s --check-prefix=NONE
+// RUN: ark-opt %s --ark-pad-products | FileCheck %s --check-prefix=NONE
+// NONE-NOT: ark.concat
+
+// Rows of 196 positions become rows of 200. The product reads 196 of them.
+// CHECK-LABEL: ark.program @positions
+// CHECK-SAME: (%[[W:.+]]: tensor<256x1024xbf16> {{.*}}, %[[X:.+]]: tensor<8x1024x196xbf16> {{.*}})
+// CHECK-NEXT: %[[ZEROS:.+]] = ark.constant dense<0.000000e+00> : tensor<8x1024x4xbf16>
+// CHECK-NEXT: %[[LONG:.+]] = ark.concat %[[X]], %[[ZEROS]] axis = 2
+// CHECK-NEXT: %[[ROWS:.+]] = ark.slice %[[LONG]] starts = [0, 0, 0] stops = [8, 1024, 196] steps = [1, 1, 1]
+// CHECK-NEXT: ark.matmul %[[W]], %[[ROWS]] : (tensor<256x1024xbf16>, tensor<8x1024x196xbf16>) -> tensor<8x256x196xbf16>
+ark.program @positions(
+    %w: tensor<256x1024xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"},
+    %x: tensor<8x1024x196xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<8x256x196xbf16> {ark.name = "y"}) {
+  %0 = ark.matmul %w, %x : (tensor<256x1024xbf16>, tensor<8x1024x196xbf16>) -> tensor<8x256x196xbf16>
+  ark.return %0 : tensor<8x256x196xbf16>
+}
+
+// A depth that is not a multiple of a stage stays.
+// CHECK-LABEL: ark.program @depth
+// CHECK-NOT: ark.concat
+ark.program @depth(
+    %w: tensor<64x147xf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"},
+    %x: tensor<8x147x12544xf16> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<8x64x12544xf16> {ark.name = "y"}) {
+  %0 = ark.matmul %w, %x : (tensor<64x147xf16>, tensor<8x147x12544xf16>) -> tensor<8x64x12544xf16>
+  ark.return %0 : tensor<8x64x12544xf16>
+}
+
+// Matrix units read rows of 784 elements, which are clipped, and rows along K of any number.
+// CHECK-LABEL: ark.program @readable
+// CHECK-NOT: ark.concat
+ark.program @readable(
+    %w: tensor<256x1024xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"},
+    %x: tensor<8x1024x784xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %z: tensor<1568x1024xbf16> {ark.kind = #ark.kind<input>, ark.name = "z"})
+    -> (tensor<8x256x784xbf16> {ark.name = "y"}, tensor<256x1568xbf16> {ark.name = "u"}) {
+  %0 = ark.matmul %w, %x : (tensor<256x1024xbf16>, tensor<8x1024x784xbf16>) -> tensor<8x256x784xbf16>
+  %1 = ark.matmul %w, %z {transpose_other} : (tensor<256x1024xbf16>, tensor<1568x1024xbf16>) -> tensor<256x1568xbf16>
+  ark.return %0, %1 : tensor<8x256x784xbf16>, tensor<256x1568xbf16>
+}
+
+// The copies of small operands take longer than the product by threads, and few rows are streamed.
+// CHECK-LABEL: ark.program @small
+// CHECK-NOT: ark.concat
+ark.program @small(
+    %w: tensor<64x64xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"},
+    %x: tensor<64x49xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %z: tensor<8x4096xbf16> {ark.kind = #ark.kind<input>, ark.name = "z"},
+    %v: tensor<4096x4099xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "v"})
+    -> (tensor<64x49xbf16> {ark.name = "y"}, tensor<8x4099xbf16> {ark.name = "u"}) {
+  %0 = ark.matmul %w, %x : (tensor<64x64xbf16>, tensor<64x49xbf16>) -> tensor<64x49xbf16>
+  %1 = ark.matmul %z, %v : (tensor<8x4096xbf16>, tensor<4096x4099xbf16>) -> tensor<8x4099xbf16>
+  ark.return %0, %1 : tensor<64x49xbf16>, tensor<8x4099xbf16>
+}
