@@ -60,11 +60,8 @@ def compile_bundle(
     """
     machine = choose_target(module, target, options.devices)
     backend = backend_of(machine.backend)
-    if count_ranks(module) > 1 and not backend_info(machine.backend).has_ranks:
-        able = [name for name in backend_names() if backend_info(name).has_ranks]
-        raise UnsupportedError(
-            f"programs of several ranks can be compiled for {' and '.join(able)}, not for {machine}"
-        )
+    if count_ranks(module) > 1:
+        _check_ranks(machine, options)
     set_domains(module, options)
     slot = find_slot(module, machine, backend, options)
     bundle = None if slot is None else slot.load()
@@ -74,6 +71,26 @@ def compile_bundle(
         if slot is not None:
             slot.save(bundle)
     return bundle
+
+
+def _check_ranks(machine: Target, options: CompileOptions) -> None:
+    """Raises UnsupportedError if several ranks cannot run on a machine, or not as the options say.
+
+    Kernels for a backend that does not link GPUs signal with the scope of one GPU.
+    """
+    info = backend_info(machine.backend)
+    if not info.has_ranks:
+        able = [name for name in backend_names() if backend_info(name).has_ranks]
+        raise UnsupportedError(
+            f"programs of several ranks can be compiled for {' and '.join(able)}, not for {machine}"
+        )
+    if not info.selects_devices or info.links_gpus:
+        return
+    if options.devices is None or len(options.devices) != 1 or options.domains is not None:
+        raise UnsupportedError(
+            f"all ranks of a program for {info.name} share one GPU, in one launch of one process",
+            notes=["pass the programs of all ranks with devices=[0], and without domains="],
+        )
 
 
 def _check_network(bundle: Bundle) -> None:

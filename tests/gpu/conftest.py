@@ -24,7 +24,7 @@ from processes import Launch, read_result
 
 SCRIPT = Path(__file__).with_name("world_scenarios.py")
 FOLDER = Path(os.environ.get("ARK_GPU_BUNDLES", Path(__file__).parents[2] / "build" / "gpu"))
-_RANKS = "programs of several ranks run on NVIDIA GPUs only"
+_RANKS = "these bundles of several ranks are for NVIDIA GPUs only"
 _TORCH_COMPILE = 'torch.compile(backend="ark") supports NVIDIA GPUs only'
 # The files whose tests are skipped if the bundles are for AMD GPUs, with the reason.
 FOR_NVIDIA = {

@@ -348,8 +348,29 @@ def test_incomplete_worlds_raise() -> None:
         ark.compile([], target="cpu:1")
     with pytest.raises(ark.InvalidUsageError, match="collectives"):
         ark.compile(programs, target="cpu:1", collectives="tree")
-    with pytest.raises(ark.UnsupportedError, match="ranks can be compiled for cpu and cuda"):
-        ark.compile(programs, target="hip:gfx942")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"devices": [0, 1]}, {"devices": [0, 0], "concurrent": True},
+     {"devices": [0], "domains": [0, 1]}],
+    ids=["a GPU each", "two GPUs", "a launch each", "domains"],
+)  # fmt: skip
+def test_several_amd_gpus_raise(options: dict[str, Any]) -> None:
+    """Kernels for AMD GPUs signal within one GPU, so all ranks have to share it."""
+    programs = two(ark.all_reduce, ark.all_reduce)
+    with pytest.raises(ark.UnsupportedError, match="for hip share one GPU") as caught:
+        ark.compile(programs, target="hip:gfx942", **options)
+    assert "devices=[0]" in str(caught.value)
+
+
+@pytest.mark.parametrize("arch", ["gfx90a", "gfx942", "gfx950"])
+def test_ranks_compile_for_one_amd_gpu(arch: str) -> None:
+    programs = two(ark.all_reduce, ark.all_reduce)
+    world = ark.compile(programs, target=f"hip:{arch}", devices=[0])
+    manifest = world.bundle.manifest
+    assert (manifest.ranks, manifest.shares_device) == (2, True)
+    assert bytes(world.bundle.sections["kernel"])[:4] == b"\x7fELF"
 
 
 @pytest.mark.parametrize("size", [2, 3, 8])

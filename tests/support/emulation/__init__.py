@@ -57,11 +57,12 @@ __all__ = [
 
 @contextmanager
 def _emulated_code(
-    backend: str, library: Path, folder: Path, races: bool
+    backend: str, library: Path, folder: Path, races: bool, ranks: int
 ) -> Generator[HostToolchain | HipToolchain]:
     """Compiles kernels to host code in a block."""
     if backend == "hip":
-        amd = HipToolchain(library, folder, races)
+        # A packet of ranks may be one word that all threads of a wave load.
+        amd = HipToolchain(library, folder, races, keeps_votes=ranks > 1)
         with mock.patch.object(type(hip.make_backend()), "emit", amd.emit):
             yield amd
         return
@@ -114,7 +115,7 @@ class Emulation:
         self._sms = sms * ranks // devices
         self._target = target = replace(known, sms=self._sms, warps=warps or known.warps)
         self._ordinals = [0] * ranks if concurrent else list(range(devices))
-        with _emulated_code(backend, library, folder, races) as toolchain:
+        with _emulated_code(backend, library, folder, races, ranks) as toolchain:
             compiled = compile_program(
                 program,
                 target,

@@ -107,11 +107,15 @@ def _swap(found: re.Match[str]) -> str:
 
 @dataclass
 class HipToolchain:
-    """Compiles a kernel for AMD GPUs to host code instead of a code object."""
+    """Compiles a kernel for AMD GPUs to host code instead of a code object.
+
+    With `keeps_votes`, LLVM drops no vote of a wave.
+    """
 
     library: Path
     folder: Path
     races: bool
+    keeps_votes: bool = False
     text: str = ""
     lowered: Lowered = field(default_factory=Lowered)
 
@@ -129,9 +133,14 @@ class HipToolchain:
 
         LLVM may keep a value of shared memory in a register during a loop, and then loads it in
         threads that do not run the loop, too. They do not use it, but the loads would be races.
+
+        LLVM takes a load by a wave from one address for one value, and drops votes on it. Threads
+        of the emulation load one after the other, and may see different values: `keeps_votes`.
         """
         translate = [TOOLS[0], "--mlir-to-llvmir", "-"]
         options = ["-O3", "-disable-licm-promotion", f"-mtriple={_TRIPLE}", f"-mcpu={arch}"]
+        if self.keeps_votes:
+            options.append("-amdgpu-enable-uniform-intrinsic-combine=false")
         optimise = [TOOLS[1], *options, "-S", "-"]
         text = str(take_gpu_module(module))
         for command in (translate, optimise):
