@@ -208,7 +208,8 @@ def PadProductsPass : Pass<"ark-pad-products", "::mlir::ark::ProgramOp"> {
 
     The pass considers products of 16-bit floats on targets that list tiles for matrix units with
     panels. It pads a product if no matrix unit can multiply it otherwise, the depth is a multiple of
-    a stage, both sides of the result exceed 16, and the predicted time of copies and tiles is less than that of threads.
+    a stage, both sides of the result exceed 16, and the predicted time of copies and tiles is less
+    than that of threads.
 
     ```mlir
     %1 = ark.matmul %w, %x : (tensor<256x1024xbf16>, tensor<8x1024x196xbf16>) -> tensor<8x256x196xbf16>
@@ -216,7 +217,8 @@ def PadProductsPass : Pass<"ark-pad-products", "::mlir::ark::ProgramOp"> {
     becomes
     ```mlir
     %1 = ark.constant dense<0.0> : tensor<8x1024x4xbf16>
-    %2 = ark.concat %x, %1 axis = 2 : (tensor<8x1024x196xbf16>, tensor<8x1024x4xbf16>) -> tensor<8x1024x200xbf16>
+    %2 = ark.concat %x, %1 axis = 2
+        : (tensor<8x1024x196xbf16>, tensor<8x1024x4xbf16>) -> tensor<8x1024x200xbf16>
     %3 = ark.slice %2 starts = [0, 0, 0] stops = [8, 1024, 196] steps = [1, 1, 1]
         : (tensor<8x1024x200xbf16>) -> tensor<8x1024x196xbf16>
     %4 = ark.matmul %w, %3 : (tensor<256x1024xbf16>, tensor<8x1024x196xbf16>) -> tensor<8x256x196xbf16>
