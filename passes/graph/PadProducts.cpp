@@ -23,10 +23,9 @@ using namespace mlir::ark;
 static constexpr double kThreadFlopsPerNs = 100;
 
 namespace {
-/// The extents of both operands of a product in memory.
-struct Padding {
-  /// The depth, and the elements from one row of each operand to the next one.
-  int64_t depth, leftPitch, rightPitch;
+/// The elements from one row of each operand of a product to the next one.
+struct Pitches {
+  int64_t left, right;
 };
 } // namespace
 
@@ -34,19 +33,19 @@ static int64_t alignPitch(int64_t elements) {
   return llvm::alignTo(elements, kAlignedElements);
 }
 
-/// Returns the extents with which matrix units can read a product: whole stages
-/// of the depth, and rows whose addresses are multiples of 16 bytes.
-static Padding getPadding(TargetAttr target, const ProductSizes &sizes) {
-  int64_t depth = llvm::alignTo(sizes.depth, getStageDepth(target));
-  return {depth, sizes.isLeftAlongDepth ? depth : alignPitch(sizes.leftPitch),
-          sizes.isRightAlongDepth ? depth : alignPitch(sizes.rightPitch)};
+/// Returns the pitches with which matrix units can read a product: rows across
+/// the depth have addresses that are multiples of 16 bytes.
+static Pitches getPadding(const ProductSizes &sizes) {
+  return {sizes.isLeftAlongDepth ? sizes.leftPitch
+                                 : alignPitch(sizes.leftPitch),
+          sizes.isRightAlongDepth ? sizes.rightPitch
+                                  : alignPitch(sizes.rightPitch)};
 }
 
 /// Returns the sizes of a product whose operands are padded.
-static ProductSizes applyPadding(ProductSizes sizes, const Padding &padding) {
-  sizes.depth = padding.depth;
-  sizes.leftPitch = padding.leftPitch;
-  sizes.rightPitch = padding.rightPitch;
+static ProductSizes applyPadding(ProductSizes sizes, const Pitches &pitches) {
+  sizes.leftPitch = pitches.left;
+  sizes.rightPitch = pitches.right;
   return sizes;
 }
 
@@ -72,30 +71,21 @@ static double predictThreads(TargetAttr target, const ProductSizes &sizes) {
   return flops / (kThreadFlopsPerNs * target.getSms());
 }
 
-static bool isCopied(const ProductSizes &sizes, const Padding &padding,
-                     bool isLeft) {
-  return padding.depth != sizes.depth ||
-         (isLeft ? padding.leftPitch != sizes.leftPitch
-                 : padding.rightPitch != sizes.rightPitch);
-}
-
-/// Returns `tensor` with zeros behind its elements along `dim`.
+/// Returns `tensor` with zeros behind the elements of its last dimension.
 static Value appendZeros(OpBuilder &builder, Location loc, Value tensor,
-                         int64_t dim, int64_t extent) {
+                         int64_t extent) {
   RankedTensorType type = getTensorType(tensor);
   SmallVector<int64_t> shape(type.getShape());
-  if (shape[dim] == extent)
-    return tensor;
-  shape[dim] = extent - shape[dim];
+  shape.back() = extent - shape.back();
   auto zerosType = RankedTensorType::get(shape, type.getElementType());
   Value zeros = ConstantOp::create(
       builder, loc,
       DenseElementsAttr::get(zerosType,
                              builder.getZeroAttr(type.getElementType())));
-  shape[dim] = extent;
+  shape.back() = extent;
   return ConcatOp::create(builder, loc,
                           RankedTensorType::get(shape, type.getElementType()),
-                          ValueRange{tensor, zeros}, dim);
+                          ValueRange{tensor, zeros}, type.getRank() - 1);
 }
 
 /// Returns the first `extent` elements of `tensor` along its last dimension.
@@ -104,28 +94,19 @@ static Value dropPitch(OpBuilder &builder, Location loc, Value tensor,
   RankedTensorType type = getTensorType(tensor);
   SmallVector<int64_t> shape(type.getShape()), starts(type.getRank(), 0),
       steps(type.getRank(), 1);
-  if (shape.back() == extent)
-    return tensor;
   shape.back() = extent;
   return SliceOp::create(builder, loc,
                          RankedTensorType::get(shape, type.getElementType()),
                          tensor, starts, shape, steps);
 }
 
-/// Pads an operand to the depth `depth`. If its rows lie across the depth, they
-/// are `pitch` elements apart, and the product reads those that exist.
+/// Copies an operand, so that its rows are `pitch` elements apart. The product
+/// reads the elements that exist.
 static void padOperand(OpBuilder &builder, MatmulOp op, OpOperand &operand,
-                       bool isAlongDepth, int64_t depth, int64_t pitch) {
-  Location loc = op.getLoc();
-  RankedTensorType type = getTensorType(operand.get());
-  int64_t last = type.getRank() - 1;
-  Value padded = appendZeros(builder, loc, operand.get(),
-                             isAlongDepth ? last : last - 1, depth);
-  if (!isAlongDepth) {
-    padded = appendZeros(builder, loc, padded, last, pitch);
-    padded = dropPitch(builder, loc, padded, type.getDimSize(last));
-  }
-  operand.set(padded);
+                       int64_t pitch) {
+  int64_t extent = getTensorType(operand.get()).getShape().back();
+  Value padded = appendZeros(builder, op.getLoc(), operand.get(), pitch);
+  operand.set(dropPitch(builder, op.getLoc(), padded, extent));
 }
 
 namespace {
@@ -146,42 +127,44 @@ struct PadProductsPass : ark::impl::PadProductsPassBase<PadProductsPass> {
            !(gather && getProductOfGathered(gather));
   }
 
-  /// Returns the padding with which a product takes less time, or nothing.
-  static std::optional<Padding> choosePadding(TargetAttr target, MatmulOp op) {
+  /// Pads the operands of a product if it then takes less time, copies
+  /// included. Returns true if it does.
+  static bool pad(OpBuilder &builder, TargetAttr target, MatmulOp op) {
     if (!isSupported(target, op))
-      return std::nullopt;
+      return false;
     ProductSizes sizes = getProductSizes(op, getTensorType(op).getShape());
     if (std::min(sizes.rows, sizes.columns) <= kStreamingRows ||
         sizes.depth % getStageDepth(target) != 0 || sizes.depth == 0 ||
         canMultiply(target, sizes))
-      return std::nullopt;
-    Padding padding = getPadding(target, sizes);
+      return false;
+    Pitches pitches = getPadding(sizes);
     std::optional<ProductTile> tile =
-        findListedTile(target, applyPadding(sizes, padding));
+        findListedTile(target, applyPadding(sizes, pitches));
     if (!tile)
-      return std::nullopt;
+      return false;
+    bool padsLeft = pitches.left != sizes.leftPitch,
+         padsRight = pitches.right != sizes.rightPitch;
     double ns = tile->ns;
-    for (bool isLeft : {true, false})
-      if (isCopied(sizes, padding, isLeft))
-        ns += predictCopy(target, isLeft ? op.getLhs() : op.getRhs());
-    return ns < predictThreads(target, sizes) ? std::optional(padding)
-                                              : std::nullopt;
+    if (padsLeft)
+      ns += predictCopy(target, op.getLhs());
+    if (padsRight)
+      ns += predictCopy(target, op.getRhs());
+    if (ns >= predictThreads(target, sizes))
+      return false;
+    builder.setInsertionPoint(op);
+    if (padsLeft)
+      padOperand(builder, op, op.getLhsMutable(), pitches.left);
+    if (padsRight)
+      padOperand(builder, op, op.getRhsMutable(), pitches.right);
+    return true;
   }
 
   void runOnOperation() override {
     TargetAttr target = findTarget(getOperation());
     OpBuilder builder(&getContext());
-    for (auto op : getOperation().getBody().getOps<MatmulOp>()) {
-      std::optional<Padding> padding = choosePadding(target, op);
-      if (!padding)
-        continue;
-      builder.setInsertionPoint(op);
-      padOperand(builder, op, op.getLhsMutable(), !op.getTransposeInput(),
-                 padding->depth, padding->leftPitch);
-      padOperand(builder, op, op.getRhsMutable(), op.getTransposeOther(),
-                 padding->depth, padding->rightPitch);
-      ++numPadded;
-    }
+    for (auto op : getOperation().getBody().getOps<MatmulOp>())
+      if (pad(builder, target, op))
+        ++numPadded;
   }
 };
 } // namespace
