@@ -82,7 +82,7 @@ def _check_ranks(machine: Target, options: CompileOptions) -> None:
     if not info.has_ranks:
         able = [name for name in backend_names() if backend_info(name).has_ranks]
         raise UnsupportedError(
-            f"programs of several ranks can be compiled for {' and '.join(able)}, not for {machine}"
+            f"programs of several ranks can be compiled for {', '.join(able)}, not for {machine}"
         )
     if not info.selects_devices or info.links_gpus:
         return

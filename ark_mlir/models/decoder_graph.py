@@ -75,9 +75,9 @@ class DecoderGraph:
         return self.position.ndim == 1
 
     @cached_property
-    def kv_length(self) -> Tensor:
+    def kv_length(self) -> Tensor | None:
         """Returns the number of keys that the last token of this run attends to, of each sequence
-        or of all sequences."""
+        or of all sequences; None for all keys."""
         return ark.add(self.position, self.tokens, name="kv_length")
 
     @cached_property
@@ -225,6 +225,7 @@ class DecoderGraph:
         """Writes the keys or values of this run to their cache and returns the cache."""
         offsets = (0, 0, self.position, 0)
         if self.pages is not None:
+            assert self.kv_length is not None  # only training has no lengths, and no caches
             return self.pages.cached(x, name, offsets, self.dtype, self.kv_length)
         shape = (self.batch, x.shape[1], self.max_length, x.shape[-1])
         cache = ark.state(name, shape, self.dtype)

@@ -253,11 +253,15 @@ static void replace(const ProductGroup &group, Block &block, int64_t threads,
   SmallVector<Value> partialSums =
       createMmaLoops(builder, group.products, threads, room);
   for (auto [product, buffer] : llvm::zip(group.products, partialSums)) {
-    if (hasAccumulatorsOnly)
-      replace(product, *findLifetime(product),
-              getView(builder, product, buffer));
-    else
+    if (!hasAccumulatorsOnly) {
       addPartialSums(product, buffer);
+      continue;
+    }
+    // The op before which `builder` inserts may be erased with a product.
+    linalg::LinalgOp op = product.op;
+    ImplicitLocOpBuilder atProduct(op.getLoc(), op);
+    replace(product, *findLifetime(product),
+            getView(atProduct, product, buffer));
   }
 }
 

@@ -36,8 +36,9 @@ Value CpAsyncBuilder::getCopiedBytes(const Source &source, int64_t rowOffset) {
     return arith::ConstantIntOp::create(builder, number, 32);
   };
   if (source.major == Major::K) {
-    Value isThere = arith::CmpIOp::create(builder, arith::CmpIPredicate::sgt,
-                                          source.remaining, constant(rowOffset));
+    Value isThere =
+        arith::CmpIOp::create(builder, arith::CmpIPredicate::sgt,
+                              source.remaining, constant(rowOffset));
     return arith::SelectOp::create(builder, isThere, bytes(kLoadBytes),
                                    bytes(0));
   }
@@ -45,9 +46,9 @@ Value CpAsyncBuilder::getCopiedBytes(const Source &source, int64_t rowOffset) {
   int64_t before = rowOffset / kStageDepth * kPanelElements;
   Value rest = arith::IndexCastOp::create(
       builder, builder.getI32Type(),
-      multiply(arith::SubIOp::create(builder, source.remaining,
-                                     constant(before)),
-               kElementBytes));
+      multiply(
+          arith::SubIOp::create(builder, source.remaining, constant(before)),
+          kElementBytes));
   rest = arith::MaxSIOp::create(builder, rest, bytes(0));
   return arith::MinSIOp::create(builder, rest, bytes(kLoadBytes));
 }

@@ -50,9 +50,9 @@ Value ThreadCopyBuilder::getRemaining(const StagedOperand &operand) {
       builder, builder.getLoc(),
       memref::getMixedSize(builder, builder.getLoc(), operand.buffer,
                            isPlain ? 0 : 1));
-  return arith::SubIOp::create(
-      builder, extent,
-      isPlain ? copiedRow : multiply(copyInRow, kElementsPerCopy));
+  return arith::SubIOp::create(builder, extent,
+                               isPlain ? copiedRow
+                                       : multiply(copyInRow, kElementsPerCopy));
 }
 
 ThreadCopyBuilder::Source

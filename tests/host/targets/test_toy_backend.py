@@ -93,7 +93,7 @@ def test_a_bundle_is_read_where_its_backend_is_known(tmp_path: Path) -> None:
 
 def test_the_record_states_what_a_backend_lacks() -> None:
     ranks = [everything(rank, 2, dtypes.fp32) for rank in range(2)]
-    with pytest.raises(ark.UnsupportedError, match="ranks can be compiled for cpu and cuda, not"):
+    with pytest.raises(ark.UnsupportedError, match="ranks can be compiled for cpu, cuda, hip, not"):
         ark.compile(ranks, target=toy.TARGET, cache=False)
     with compile_for_toy(make_program()) as executable:
         message = "a program for toy, only with programs for cuda"
