@@ -72,7 +72,8 @@ LanePrefixes TaskOrder::getHappenedBefore(unsigned task) const {
   llvm::DenseMap<uint32_t, unsigned> lanesWithClock;
   for (const LaneWorkItems &ofLane : getWorkItems(task))
     ++lanesWithClock[ofLane.first.clock];
-  // Of a lane's work items of the task, the first one has the smallest clock.
+  // A lane executes the task in one or more work items. The clocks of a lane
+  // grow, so the clock of its first work item stands for all of them.
   // The clock's entry for its own lane counts only what other lanes know, so
   // the position of the work item replaces this entry.
   for (const LaneWorkItems &ofLane : getWorkItems(task)) {

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from assembled_ptx import record_ptx
 
 import ark_mlir as ark
-from ark_mlir.targets.cuda_assembler import Ptxas
 
 from .conftest import FOLDER, run_benchmark
 
@@ -96,14 +96,7 @@ def test_large_layers_use_warpgroups(
     name: str, dtype: Any, convolutions: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Images have 784, 196 and 49 positions, which no tile divides."""
-    texts: list[str] = []
-    assemble = Ptxas.assemble
-
-    def keep(self: Ptxas, ptx: str, arch: str, opt_level: int) -> Any:
-        texts.append(ptx)
-        return assemble(self, ptx, arch, opt_level)
-
-    monkeypatch.setattr(Ptxas, "assemble", keep)
+    texts = record_ptx(monkeypatch)
     layer = next(layer for layer in convolutions.LAYERS if layer.name == name)
     program = convolutions.convolution(layer, 8, dtype)
     ark.compile(program, "cuda:sm_90a", cache=False)

@@ -8,20 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from engine_requests import COUNTS, PROMPTS
 
 import ark_mlir as ark
 from ark_mlir import compiler
 from ark_mlir.models import Engine
 
-PROMPTS = [
-    [(7 * i + 3) % 37 for i in range(11)],
-    [5, 9],
-    [30],
-    [1, 20, 3, 8, 8, 2, 6],
-    [4],
-    [17, 9],
-]
-COUNTS = [9, 3, 12, 1, 5, 7]
 LETTERS = "0123456789abcdefghijklmnopqrstuvwxyz "
 Pick = Callable[[str], str]
 KINDS = ("llama", "qwen3", "mixtral", "qwen3_moe")

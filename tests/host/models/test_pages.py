@@ -7,20 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from engine_requests import COUNTS, PROMPTS
 
 import ark_mlir as ark
 from ark_mlir.models import Engine
 from ark_mlir.models.pages import PagePool
 
-PROMPTS = [
-    [(7 * i + 3) % 37 for i in range(11)],
-    [5, 9],
-    [30],
-    [1, 20, 3, 8, 8, 2, 6],
-    [4],
-    [17, 9],
-]
-COUNTS = [9, 3, 12, 1, 5, 7]
 PREFIX = [(5 * i + 1) % 37 for i in range(9)]
 Pick = Callable[[str], str]
 

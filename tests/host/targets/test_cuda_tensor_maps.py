@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from assembled_ptx import record_ptx
 
 pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
 
 import ark_mlir as ark
-from ark_mlir.targets.cuda_assembler import Ptxas
 from ark_mlir.targets.cuda_toolkit import find_toolkit
 
 BOXES = "cp.async.bulk.tensor.2d"
@@ -23,14 +23,7 @@ BOXES = "cp.async.bulk.tensor.2d"
 def compiled(monkeypatch: pytest.MonkeyPatch) -> Any:
     """``compiled(rows, columns, depth, tile, arch)`` returns the PTX of a product, and its
     executable."""
-    texts: list[str] = []
-    assemble = Ptxas.assemble
-
-    def keep(self: Ptxas, ptx: str, arch: str, opt_level: int) -> Any:
-        texts.append(ptx)
-        return assemble(self, ptx, arch, opt_level)
-
-    monkeypatch.setattr(Ptxas, "assemble", keep)
+    texts = record_ptx(monkeypatch)
 
     def run(
         rows: int, columns: int, depth: int, tile: tuple[int, int], arch: str = "sm_90a"

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
+from assembled_ptx import record_ptx
 
 pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
 
 import ark_mlir as ark
 from ark_mlir.models.decoder import DecoderConfig, build_prefill
-from ark_mlir.targets.cuda_assembler import Ptxas
 from ark_mlir.targets.cuda_toolkit import find_toolkit
 
 
@@ -21,14 +20,7 @@ def test_a_prompt(tokens: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     """Products and attention use `wgmma`. A function call between two of these instructions would
     make ptxas wait for each of them separately, with the note C7510.
     """
-    texts: list[str] = []
-    assemble = Ptxas.assemble
-
-    def keep(self: Ptxas, ptx: str, arch: str, opt_level: int) -> Any:
-        texts.append(ptx)
-        return assemble(self, ptx, arch, opt_level)
-
-    monkeypatch.setattr(Ptxas, "assemble", keep)
+    texts = record_ptx(monkeypatch)
     config = DecoderConfig(
         vocabulary=1024, hidden=2048, layers=2, heads=32, kv_heads=8, head=64, intermediate=8192,
         positions=tokens,
