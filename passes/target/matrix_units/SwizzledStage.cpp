@@ -2,6 +2,8 @@
 
 #include "passes/target/matrix_units/SwizzledStage.h"
 
+#include "lib/backend/GpuInstructions.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -15,8 +17,13 @@ Value ark::createStageDescriptor(ImplicitLocOpBuilder &builder, Value pointer,
   auto constant = [&](int64_t value) {
     return arith::ConstantIntOp::create(builder, value, 64);
   };
-  Value address =
-      LLVM::PtrToIntOp::create(builder, builder.getI64Type(), pointer);
+  // Most descriptors are constants once shared memory has its address. LLVM
+  // would compute those of all bodies before the dispatch loop, where each
+  // takes two registers, and ptxas would spill them.
+  Value opaque = getGpuInstructions(builder).createOpaqueNumber(
+      builder, builder.getLoc(),
+      LLVM::PtrToIntOp::create(builder, builder.getI32Type(), pointer));
+  Value address = arith::ExtUIOp::create(builder, builder.getI64Type(), opaque);
   Value offset =
       arith::DivUIOp::create(builder, address, constant(kDescriptorUnit));
   int64_t layout = kDescriptorLayout | (hasPanels ? kPanelLayout : 0);

@@ -29,7 +29,7 @@ inline constexpr int64_t kPanelLayout = kPanelBytes / kDescriptorUnit << 16;
 /// Returns the descriptor of an operand that begins at a pointer to shared
 /// memory, which is a multiple of a swizzle block. `hasPanels` is true for the
 /// major MN. For the major K, bits 16 to 29 are ignored, since rows are as long
-/// as the swizzle.
+/// as the swizzle. The descriptor is computed at this point.
 Value createStageDescriptor(ImplicitLocOpBuilder &builder, Value pointer,
                             bool hasPanels);
 

@@ -149,19 +149,22 @@ static void addCall(func::CallOp call, SmallVectorImpl<Access> &accesses) {
       accesses.push_back({toBuffer(operand), /*writes=*/index >= numRead});
 }
 
-/// Returns true if an op only brings a line to a cache, where later stores
-/// update it.
-static bool isPrefetch(Operation *op) {
+/// Returns true if an op is one instruction that only copies registers, such
+/// as an opaque number, or brings a line to a cache, where later stores update
+/// it.
+static bool isMoveOrPrefetch(Operation *op) {
   auto assembly = dyn_cast<LLVM::InlineAsmOp>(op);
-  return assembly && assembly.getAsmString().starts_with("prefetch.") &&
-         assembly.getAsmString().count(';') == 1;
+  if (!assembly || assembly.getAsmString().count(';') != 1)
+    return false;
+  StringRef text = assembly.getAsmString();
+  return text.starts_with("prefetch.") || text.starts_with("mov.");
 }
 
 /// Adds the accesses of the op itself, without those of nested ops.
 static void addAccesses(Operation *op, SmallVectorImpl<Access> &accesses) {
   if (auto call = dyn_cast<func::CallOp>(op))
     return addCall(call, accesses);
-  if (isPrefetch(op))
+  if (isMoveOrPrefetch(op))
     return;
   auto interface = dyn_cast<MemoryEffectOpInterface>(op);
   if (!interface) {

@@ -141,22 +141,22 @@ void WarpgroupBuilder::startStage(Value offset,
                                   MutableArrayRef<Value> accumulators) {
   Type element = products.front().getElementType();
   NVVM::WgmmaFenceAlignedOp::create(builder);
-  bool isPlain = llvm::all_of(
-      products, [](const MatmulTile &product) { return product.isKMajor(); });
+  // A constant is added last: ptxas then copies the beginning of a stage to a
+  // uniform register once, and not once for each instruction.
+  Value leftBegin = move(left, offset);
+  SmallVector<Value> rightBegins = llvm::map_to_vector(
+      rights, [&](Value right) { return move(right, offset); });
+  auto advance = [&](Value begin, Major major, int64_t term, int64_t k) {
+    int64_t units = term * shape.getTermBytes() / kDescriptorUnit;
+    return move(begin, constantI64(units + getDepthUnits(k, major)));
+  };
+  Major leftMajor = products.front().leftMajor;
   for (auto [leftTerm, rightTerm] : getTermPairs(shape.terms))
     for (int64_t k = 0; k < kStageDepth; k += shape.mma.getK()) {
-      auto getBegin = [&, k = k](Major major, int64_t term) {
-        int64_t units = term * shape.getTermBytes() / kDescriptorUnit;
-        return add(offset, constantI64(units + getDepthUnits(k, major)));
-      };
-      Major leftMajor = products.front().leftMajor;
-      Value begin = getBegin(leftMajor, leftTerm);
-      Value a = move(left, begin);
-      bool isSame = isPlain && leftTerm == rightTerm;
-      for (auto [product, right, accumulator] :
-           llvm::zip(products, rights, accumulators)) {
-        Value b = move(right, isSame ? begin
-                                     : getBegin(product.rightMajor, rightTerm));
+      Value a = advance(leftBegin, leftMajor, leftTerm, k);
+      for (auto [product, rightBegin, accumulator] :
+           llvm::zip(products, rightBegins, accumulators)) {
+        Value b = advance(rightBegin, product.rightMajor, rightTerm, k);
         accumulator = instruction
                           ->multiply(builder, element, a, b, accumulator,
                                      {leftMajor == Major::MN,

@@ -82,16 +82,17 @@ def test_bytes_that_an_encoder_spills(arch: str, most: int) -> None:
     assert spilled(build_encoder(minilm, 32, 128, "fp16"), arch) <= most
 
 
-@pytest.mark.parametrize(("row", "most"), [("char-128", 2200), ("char-384", 2000)])
+@pytest.mark.parametrize(
+    ("row", "most"), [("char-128", 40), ("char-384", 0), ("gpt2-small-1x1024", 320)]
+)
 def test_bytes_that_a_training_step_spills(
     monkeypatch: pytest.MonkeyPatch, row: str, most: int
 ) -> None:
-    """The warpgroup products of both passes are parts of the kernel's function, and ptxas computes
-    addresses of their threads before the dispatch loop; `most` is about what it spills at present.
-    One layer has the kinds of products of all layers."""
+    """Each product by warpgroups computes its descriptors of shared memory. Before the dispatch
+    loop, they would take the registers of all tasks. One layer has the kinds of products of all
+    layers. `most` is about what it spills at present."""
     monkeypatch.syspath_prepend(str(FOLDER))
     import training
 
     step = training.build(replace(training.MODELS[row], layers=1))
-    executable = ark.compile(step, target="cuda:sm_90a", cache=False, line_info=False)
-    assert executable.bundle.manifest.statistics["spill_bytes"] <= most
+    assert spilled(step) <= most

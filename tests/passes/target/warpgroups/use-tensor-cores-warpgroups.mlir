@@ -28,8 +28,13 @@ ark.kernel @k {
 // CHECK: %[[ACROSS:.+]] = arith.divui %[[GROUP]], %c2
 // CHECK: arith.muli %[[ACROSS]], %c128
 // The descriptor: blocks of eight rows are 1024 bytes apart (64 at bit 32), with the 128-byte swizzle (1 at bit 62).
+// Its address is opaque, so that no pass computes the descriptor before the loop over the tasks of a lane.
+// CHECK: %[[ADDRESS:.+]] = llvm.ptrtoint %{{.+}} : !llvm.ptr<3> to i32
+// CHECK: %[[OPAQUE:.+]] = llvm.inline_asm has_side_effects {{.*}}"mov.u32 $0, $1;", "=r,r" %[[ADDRESS]]
+// CHECK: %[[WIDE:.+]] = arith.extui %[[OPAQUE]] : i32 to i64
+// CHECK: %[[UNITS:.+]] = arith.divui %[[WIDE]]
 // CHECK: %[[LAYOUT:.+]] = arith.constant 4611686293305294848 : i64
-// CHECK: arith.ori %{{.+}}, %[[LAYOUT]]
+// CHECK: arith.ori %[[UNITS]], %[[LAYOUT]]
 // CHECK: %[[ROW:.+]] = arith.divui %[[THREAD]], %c8
 // CHECK: %[[PART:.+]] = arith.remui %[[THREAD]], %c8
 // Two stages are copied ahead: each thread copies 16 bytes of six rows.
