@@ -23,29 +23,39 @@ using namespace mlir::ark;
 static constexpr double kThreadFlopsPerNs = 100;
 
 namespace {
-/// The elements from one row of each operand of a product to the next one.
-struct Pitches {
-  int64_t left, right;
+/// The depth of a product, and the elements from one row of each operand to the
+/// next one.
+struct Padding {
+  int64_t depth, left, right;
 };
 } // namespace
 
-static int64_t alignPitch(int64_t elements) {
-  return llvm::alignTo(elements, kAlignedElements);
+/// Returns the pitch with which matrix units can read an operand. Rows across
+/// the depth have addresses that are multiples of 16 bytes.
+static int64_t getPaddedPitch(bool isAlongDepth, int64_t pitch, int64_t depth,
+                              bool padsDepth) {
+  if (!isAlongDepth)
+    return llvm::alignTo(pitch, kAlignedElements);
+  return padsDepth ? depth : pitch;
 }
 
-/// Returns the pitches with which matrix units can read a product: rows across
-/// the depth have addresses that are multiples of 16 bytes.
-static Pitches getPadding(const ProductSizes &sizes) {
-  return {sizes.isLeftAlongDepth ? sizes.leftPitch
-                                 : alignPitch(sizes.leftPitch),
-          sizes.isRightAlongDepth ? sizes.rightPitch
-                                  : alignPitch(sizes.rightPitch)};
+/// Returns the extents with which matrix units can multiply a product: the
+/// depth consists of whole stages.
+static Padding getPadding(const ProductSizes &sizes, int64_t stageDepth) {
+  int64_t depth = llvm::alignTo(sizes.depth, stageDepth);
+  bool padsDepth = depth != sizes.depth;
+  return {
+      depth,
+      getPaddedPitch(sizes.isLeftAlongDepth, sizes.leftPitch, depth, padsDepth),
+      getPaddedPitch(sizes.isRightAlongDepth, sizes.rightPitch, depth,
+                     padsDepth)};
 }
 
 /// Returns the sizes of a product whose operands are padded.
-static ProductSizes applyPadding(ProductSizes sizes, const Pitches &pitches) {
-  sizes.leftPitch = pitches.left;
-  sizes.rightPitch = pitches.right;
+static ProductSizes applyPadding(ProductSizes sizes, const Padding &padding) {
+  sizes.depth = padding.depth;
+  sizes.leftPitch = padding.left;
+  sizes.rightPitch = padding.right;
   return sizes;
 }
 
@@ -71,27 +81,32 @@ static double predictThreads(TargetAttr target, const ProductSizes &sizes) {
   return flops / (kThreadFlopsPerNs * target.getSms());
 }
 
-/// Returns `tensor` with zeros behind the elements of its last dimension.
+/// Returns `tensor` with zeros behind its elements along a dimension, up to
+/// `extent` elements.
 static Value appendZeros(OpBuilder &builder, Location loc, Value tensor,
-                         int64_t extent) {
+                         int64_t dim, int64_t extent) {
   RankedTensorType type = getTensorType(tensor);
   SmallVector<int64_t> shape(type.getShape());
-  shape.back() = extent - shape.back();
+  if (shape[dim] == extent)
+    return tensor;
+  shape[dim] = extent - shape[dim];
   auto zerosType = RankedTensorType::get(shape, type.getElementType());
   Value zeros = ConstantOp::create(
       builder, loc,
       DenseElementsAttr::get(zerosType,
                              builder.getZeroAttr(type.getElementType())));
-  shape.back() = extent;
+  shape[dim] = extent;
   return ConcatOp::create(builder, loc,
                           RankedTensorType::get(shape, type.getElementType()),
-                          ValueRange{tensor, zeros}, type.getRank() - 1);
+                          ValueRange{tensor, zeros}, dim);
 }
 
 /// Returns the first `extent` elements of `tensor` along its last dimension.
 static Value dropPitch(OpBuilder &builder, Location loc, Value tensor,
                        int64_t extent) {
   RankedTensorType type = getTensorType(tensor);
+  if (type.getShape().back() == extent)
+    return tensor;
   SmallVector<int64_t> shape(type.getShape()), starts(type.getRank(), 0),
       steps(type.getRank(), 1);
   shape.back() = extent;
@@ -100,13 +115,19 @@ static Value dropPitch(OpBuilder &builder, Location loc, Value tensor,
                          tensor, starts, shape, steps);
 }
 
-/// Copies an operand, so that its rows are `pitch` elements apart. The product
-/// reads the elements that exist.
+/// Copies an operand, so that its depth is padded and its rows are `pitch`
+/// elements apart. The product reads the elements of rows that exist.
 static void padOperand(OpBuilder &builder, MatmulOp op, OpOperand &operand,
-                       int64_t pitch) {
-  int64_t extent = getTensorType(operand.get()).getShape().back();
-  Value padded = appendZeros(builder, op.getLoc(), operand.get(), pitch);
-  operand.set(dropPitch(builder, op.getLoc(), padded, extent));
+                       bool isAlongDepth, int64_t depth, int64_t pitch) {
+  RankedTensorType type = getTensorType(operand.get());
+  int64_t last = type.getRank() - 1, extent = type.getShape().back();
+  Value padded = appendZeros(builder, op.getLoc(), operand.get(),
+                             isAlongDepth ? last : last - 1, depth);
+  if (!isAlongDepth)
+    padded = dropPitch(builder, op.getLoc(),
+                       appendZeros(builder, op.getLoc(), padded, last, pitch),
+                       extent);
+  operand.set(padded);
 }
 
 namespace {
@@ -134,16 +155,16 @@ struct PadProductsPass : ark::impl::PadProductsPassBase<PadProductsPass> {
       return false;
     ProductSizes sizes = getProductSizes(op, getTensorType(op).getShape());
     if (std::min(sizes.rows, sizes.columns) <= kStreamingRows ||
-        sizes.depth % getStageDepth(target) != 0 || sizes.depth == 0 ||
-        canMultiply(target, sizes))
+        sizes.depth == 0 || canMultiply(target, sizes))
       return false;
-    Pitches pitches = getPadding(sizes);
+    Padding padding = getPadding(sizes, getStageDepth(target));
     std::optional<ProductTile> tile =
-        findListedTile(target, applyPadding(sizes, pitches));
+        findListedTile(target, applyPadding(sizes, padding));
     if (!tile)
       return false;
-    bool padsLeft = pitches.left != sizes.leftPitch,
-         padsRight = pitches.right != sizes.rightPitch;
+    bool padsDepth = padding.depth != sizes.depth,
+         padsLeft = padsDepth || padding.left != sizes.leftPitch,
+         padsRight = padsDepth || padding.right != sizes.rightPitch;
     double ns = tile->ns;
     if (padsLeft)
       ns += predictCopy(target, op.getLhs());
@@ -153,9 +174,11 @@ struct PadProductsPass : ark::impl::PadProductsPassBase<PadProductsPass> {
       return false;
     builder.setInsertionPoint(op);
     if (padsLeft)
-      padOperand(builder, op, op.getLhsMutable(), pitches.left);
+      padOperand(builder, op, op.getLhsMutable(), sizes.isLeftAlongDepth,
+                 padding.depth, padding.left);
     if (padsRight)
-      padOperand(builder, op, op.getRhsMutable(), pitches.right);
+      padOperand(builder, op, op.getRhsMutable(), sizes.isRightAlongDepth,
+                 padding.depth, padding.right);
     return true;
   }
 

@@ -204,12 +204,12 @@ def PadProductsPass : Pass<"ark-pad-products", "::mlir::ark::ProgramOp"> {
     Warpgroups copy operands of products in units of 16 bytes. If the rows of an operand lie across
     the depth (K), as those of `[K, N]`, N has to be a multiple of 8. The pass copies other operands
     to longer rows, of which the product reads a slice. The result keeps its shape, and ops that read
-    it stay in its epilogue.
+    it stay in its epilogue. The depth has to consist of whole stages; both operands are padded with
+    zeros up to the next stage.
 
     The pass considers products of 16-bit floats on targets that list tiles for matrix units with
-    panels. It pads a product if no matrix unit can multiply it otherwise, the depth is a multiple of
-    a stage, both sides of the result exceed 16, and the predicted time of copies and tiles is less
-    than that of threads.
+    panels. It pads a product if no matrix unit can multiply it otherwise, both sides of the result
+    exceed 16, and the predicted time of copies and tiles is less than that of threads.
 
     ```mlir
     %1 = ark.matmul %w, %x : (tensor<256x1024xbf16>, tensor<8x1024x196xbf16>) -> tensor<8x256x196xbf16>

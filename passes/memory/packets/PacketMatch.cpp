@@ -4,6 +4,8 @@
 
 #include "dialects/ark/ArkDomains.h"
 #include "dialects/ark/ArkRepresentative.h"
+#include "lib/analysis/CostModel.h"
+#include "lib/analysis/ProductTiles.h"
 #include "lib/analysis/Regions.h"
 #include "lib/support/BufferView.h"
 #include "lib/support/PacketRows.h"
@@ -332,6 +334,26 @@ bool TemporaryLimit::admit(const PacketReceipt &receipt) {
   return true;
 }
 
+/// Returns true if matrix units read an operand of a product from stages of
+/// shared memory, which the CTA copies from the operand's buffer. Packets are
+/// received into a temporary, which such a product cannot read.
+static bool isStaged(TaskUse use) {
+  TargetAttr target = findTarget(use.task->getParentOfType<ProgramOp>());
+  BlockArgument tile = use.getTile();
+  return use.task.getBody()
+      .walk([&](linalg::ContractOp product) {
+        SmallVector<int64_t> sizes = product.getStaticLoopRanges();
+        bool isRead = llvm::any_of(product.getInputs(), [&](Value input) {
+          return getBase(input) == tile;
+        });
+        return isRead && sizes.size() == 3 &&
+                       isListedTile(target, sizes[0], sizes[1], sizes[2])
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 /// Adds the operands of one task. The task still waits for operands that it
 /// does not receive as packets.
 void HandOff::addReader(ArrayRef<TaskUse> uses, int64_t maxElements,
@@ -339,7 +361,7 @@ void HandOff::addReader(ArrayRef<TaskUse> uses, int64_t maxElements,
                         TemporaryLimit &temporaries) {
   SmallVector<TaskUse> candidates;
   for (TaskUse use : uses)
-    if (isWhole(use.get()) &&
+    if (isWhole(use.get()) && !isStaged(use) &&
         !buffers.comesLater(use.task, writer.task, buffer))
       candidates.push_back(use);
   size_t received = 0;

@@ -10,6 +10,7 @@
 
 #include "dialects/ark/ArkOps.h"
 #include "lib/support/BufferView.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -33,6 +34,8 @@ static constexpr int64_t kCounts[] = {8, 4, 2};
 /// The cost of the addresses, loads and stores of an iteration, in units of the
 /// cost of one element.
 static constexpr int64_t kOverhead = 3;
+/// The largest distance of the elements that neighbours load one by one.
+static constexpr int64_t kMaxNearbyStride = 2;
 
 namespace {
 /// A loop over elements, and its values that depend on the last variable.
@@ -52,6 +55,9 @@ private:
   bool addBranch(scf::IfOp branch);
   bool isDependent(Value value) const { return dependent.contains(value); }
   bool isContiguous(Value buffer, ValueRange indices, int64_t count) const;
+  std::optional<int64_t> getFactorOfVariable(Value index) const;
+  bool isNearby(memref::LoadOp load) const;
+  bool isWide(memref::LoadOp load, int64_t count) const;
   bool isCoalesced(int64_t count);
   bool storesWholeSectors(int64_t count);
   bool fits(int64_t count);
@@ -160,6 +166,71 @@ bool WideLoop::isContiguous(Value buffer, ValueRange indices,
   return getAlignment(buffer, indices, count) >= bytes;
 }
 
+/// Returns the factor of a variable in an expression that is linear in the
+/// operands that depend on the variable, or nothing for other expressions.
+/// `getFactor` returns the factor of the variable in an operand.
+static std::optional<int64_t> getFactor(
+    AffineExpr expr, unsigned numDims,
+    llvm::function_ref<std::optional<int64_t>(unsigned)> getOperandFactor) {
+  if (auto dim = dyn_cast<AffineDimExpr>(expr))
+    return getOperandFactor(dim.getPosition());
+  if (auto symbol = dyn_cast<AffineSymbolExpr>(expr))
+    return getOperandFactor(numDims + symbol.getPosition());
+  auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
+  if (!binary)
+    return 0; // a constant
+  std::optional<int64_t> left =
+      getFactor(binary.getLHS(), numDims, getOperandFactor);
+  std::optional<int64_t> right =
+      getFactor(binary.getRHS(), numDims, getOperandFactor);
+  if (!left || !right)
+    return std::nullopt;
+  if (binary.getKind() == AffineExprKind::Add)
+    return *left + *right;
+  auto constant = dyn_cast<AffineConstantExpr>(binary.getRHS());
+  if (binary.getKind() == AffineExprKind::Mul && constant)
+    return *left * constant.getValue();
+  return *left == 0 && *right == 0 ? std::optional<int64_t>(0) : std::nullopt;
+}
+
+/// Returns the factor of the last variable in an index that is linear in it, or
+/// nothing for other indices.
+std::optional<int64_t> WideLoop::getFactorOfVariable(Value index) const {
+  if (index == variable)
+    return 1;
+  if (!isDependent(index))
+    return 0;
+  auto apply = index.getDefiningOp<affine::AffineApplyOp>();
+  if (!apply)
+    return std::nullopt;
+  AffineMap map = apply.getAffineMap();
+  return getFactor(map.getResult(0), map.getNumDims(), [&](unsigned operand) {
+    return getFactorOfVariable(apply.getMapOperands()[operand]);
+  });
+}
+
+/// Returns true if the elements of neighbours are at most kMaxNearbyStride
+/// elements apart. Each element is then loaded by itself: the loads of a thread
+/// are in flight at once, and those of a warp hit the same lines.
+bool WideLoop::isNearby(memref::LoadOp load) const {
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  OperandRange indices = load.getIndices();
+  if (indices.empty() || isDependent(load.getMemRef()) ||
+      llvm::any_of(indices.drop_back(),
+                   [&](Value index) { return isDependent(index); }) ||
+      failed(load.getMemRefType().getStridesAndOffset(strides, offset)) ||
+      strides.back() != 1)
+    return false;
+  std::optional<int64_t> factor = getFactorOfVariable(indices.back());
+  return factor && *factor >= 1 && *factor <= kMaxNearbyStride;
+}
+
+/// Returns true if one access loads the elements of `count` neighbours.
+bool WideLoop::isWide(memref::LoadOp load, int64_t count) const {
+  return isContiguous(load.getMemRef(), load.getIndices(), count);
+}
+
 /// Returns true if neighbouring threads access neighbouring bytes, although one
 /// instruction accesses at most 16 bytes.
 bool WideLoop::isCoalesced(int64_t count) {
@@ -191,8 +262,7 @@ bool WideLoop::fits(int64_t count) {
     return false;
   return llvm::all_of(accesses, [&](Operation *op) {
     if (auto load = dyn_cast<memref::LoadOp>(op))
-      return !isDependent(load) ||
-             isContiguous(load.getMemRef(), load.getIndices(), count);
+      return !isDependent(load) || isWide(load, count) || isNearby(load);
     auto store = cast<memref::StoreOp>(op);
     return !arePackets(store.getMemRef()) &&
            isContiguous(store.getMemRef(), store.getIndices(), count);
@@ -303,7 +373,7 @@ void WideLoop::widenOp(Operation &op, MutableArrayRef<IRMapping> mappings) {
     return;
   }
   auto load = dyn_cast<memref::LoadOp>(op);
-  if (!load) {
+  if (!load || !isWide(load, count)) {
     for (IRMapping &mapping : mappings)
       builder.clone(op, mapping);
     return;

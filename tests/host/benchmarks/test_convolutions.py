@@ -80,8 +80,8 @@ def test_the_layers_are_those_of_resnet_50(convolutions: Any) -> None:
     assert products == pytest.approx(4.09e9, rel=0.01)
 
 
-# The first layer has windows of 147 elements, which matrix units do not multiply.
 LARGE = (
+    "7x7-s2-3-64-224",
     "1x1-s1-256-64-56", "3x3-s1-64-64-56", "3x3-s2-128-128-56", "1x1-s2-256-512-56",
     "1x1-s1-512-128-28", "3x3-s1-128-128-28", "1x1-s1-128-512-28", "1x1-s1-512-256-28",
     "3x3-s2-256-256-28", "1x1-s2-512-1024-28", "1x1-s1-1024-256-14", "3x3-s1-256-256-14",
@@ -95,7 +95,8 @@ LARGE = (
 def test_large_layers_use_warpgroups(
     name: str, dtype: Any, convolutions: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Images have 784, 196 and 49 positions, which no tile divides."""
+    """Images have 784, 196 and 49 positions, which no tile divides, and the windows of the first
+    layer have 147 elements, which no stage divides."""
     texts = record_ptx(monkeypatch)
     layer = next(layer for layer in convolutions.LAYERS if layer.name == name)
     program = convolutions.convolution(layer, 8, dtype)
