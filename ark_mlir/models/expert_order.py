@@ -62,6 +62,8 @@ def _count(owner: Tensor, experts: int, name: str) -> Order:
     """
     (pairs,) = owner.shape
     blocks = -(-pairs // _BLOCK)
+    if blocks > _BLOCK:
+        blocks = -(-blocks // _BLOCK) * _BLOCK
     hits = ark.cast(ark.equal(ark.reshape(owner, (pairs, 1)), ark.arange(experts)), fp32)
     if blocks * _BLOCK > pairs:
         hits = ark.concat([hits, ark.zeros((blocks * _BLOCK - pairs, experts))], 0)
@@ -74,10 +76,49 @@ def _count(owner: Tensor, experts: int, name: str) -> Order:
     ahead = ark.add(ahead, ark.reshape(begins, (1, experts)))
     found = ark.mul(ark.add(inside, ark.unsqueeze(ahead, 1)), hits, name=f"{name}.found")
     position = ark.cast(ark.reduce_sum(found, 2, keepdims=False), int32)
+    counts = ark.cast(counts, int32)
+    order = _find_pairs(position, ark.cast(ahead, int32), counts, pairs, name)
     position = ark.reshape(position, (blocks * _BLOCK,), name=f"{name}.position")[:pairs]
-    zeros = ark.zeros((pairs,), int32)
-    order = ark.scatter_add(zeros, position, ark.arange(pairs), name=f"{name}.order")
-    return Order(position, order, ark.cast(counts, int32))
+    return Order(position, order, counts)
+
+
+def _find_pairs(position: Tensor, ahead: Tensor, counts: Tensor, pairs: int, name: str) -> Tensor:
+    """Returns the pair at each position, int32 ``[pairs]``.
+
+    The expert of a position is known from the counts. Among the blocks, the last one whose first
+    position for this expert is not greater has the pair. The search reads one number of each
+    group of blocks, then one of each block of the group, then the positions of the block.
+
+    Args:
+        position: the position of each pair of each block, int32 ``[blocks, _BLOCK]``.
+        ahead: the first position of each block for each expert, int32 ``[blocks, experts]``.
+        counts: the number of pairs of each expert, int32 ``[experts]``.
+        pairs: the number of pairs.
+        name: the prefix of the names of ops.
+    """
+    blocks, experts = ahead.shape
+    here = ark.reshape(ark.arange(pairs), (pairs, 1))
+    row = _count_up_to(ark.reshape(prefix_sums(counts), (1, experts)), here)
+    firsts = ark.transpose(ahead, (1, 0))
+    if blocks > _BLOCK:
+        groups = blocks // _BLOCK
+        firsts = ark.reshape(firsts, (experts * groups, _BLOCK))
+        heads = ark.reshape(firsts[:, :1], (experts, groups))
+        group = ark.sub(_count_up_to(ark.gather(heads, row, 0), here), 1)
+        row = ark.add(ark.mul(row, groups), group, name=f"{name}.group")
+        inner = ark.sub(_count_up_to(ark.gather(firsts, row, 0), here), 1)
+        block = ark.add(ark.mul(group, _BLOCK), inner, name=f"{name}.block")
+    else:
+        block = ark.sub(_count_up_to(ark.gather(firsts, row, 0), here), 1, name=f"{name}.block")
+    is_pair = ark.equal(ark.gather(position, block, 0), here)
+    inner = ark.reduce_sum(ark.where(is_pair, ark.arange(_BLOCK), 0), 1, keepdims=False)
+    return ark.add(ark.mul(block, _BLOCK), inner, name=f"{name}.order")
+
+
+def _count_up_to(numbers: Tensor, limits: Tensor) -> Tensor:
+    """Returns how many numbers of each row are not greater than the row's limit."""
+    within = ark.less_equal(numbers, limits)
+    return ark.reduce_sum(ark.cast(within, int32), 1, keepdims=False)
 
 
 def _before(extent: int) -> Tensor:

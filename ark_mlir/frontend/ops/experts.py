@@ -19,8 +19,12 @@ from .views import broadcast_to, reshape, slice
 
 __all__ = ["grouped_matmul", "indexed_matmul"]
 
-# The largest number of rows of a block: the rows of a tile of a matrix product.
-_MAX_ROWS = 64
+# The rows of a block of groups with few rows, and of groups with many rows: those of a tile of a
+# matrix product. Larger blocks read the matrix of a group less often.
+_SMALL_ROWS, _LARGE_ROWS = 64, 128
+# Large blocks pay off if a group has this number of rows on average: every group may have a block
+# that is almost empty.
+_MANY_ROWS = 512
 
 
 def indexed_matmul(x: Tensor, weights: Tensor, indices: Tensor, name: str | None = None) -> Tensor:
@@ -108,15 +112,19 @@ def grouped_matmul(x: Tensor, weights: Tensor, counts: Tensor, name: str | None 
 
 
 def choose_block(rows: int, groups: int) -> int:
-    """Returns the number of rows of a block: a power of two near the mean number per group.
+    """Returns the number of rows of a block: a power of two, at most the mean number per group.
 
     Example:
         >>> from ark_mlir.frontend.ops.experts import choose_block
-        >>> choose_block(8, 128), choose_block(512, 128), choose_block(100000, 8)
+        >>> choose_block(8, 128), choose_block(512, 128), choose_block(1600, 8)
         (1, 4, 64)
+        >>> choose_block(100000, 8)
+        128
     """
+    if _MANY_ROWS * groups <= rows:
+        return _LARGE_ROWS
     block = 1
-    while block < _MAX_ROWS and 2 * block * groups <= rows:
+    while block < _SMALL_ROWS and 2 * block * groups <= rows:
         block *= 2
     return block
 

@@ -106,6 +106,42 @@ static Operation *getLastSource(const MatmulTile &product) {
   return nullptr;
 }
 
+/// Moves a view, and the views of which it is a view, to the first point of a
+/// block at which their operands have values.
+static void hoistViews(Value operand, Block &block) {
+  auto view = operand.getDefiningOp<memref::SubViewOp>();
+  if (!view || view->getBlock() != &block)
+    return;
+  Operation *last = nullptr;
+  for (Value source : view->getOperands()) {
+    hoistViews(source, block);
+    Operation *op = source.getDefiningOp();
+    if (op && op->getBlock() == &block && (!last || last->isBeforeInBlock(op)))
+      last = op;
+  }
+  if (last)
+    view->moveAfter(last);
+  else
+    view->moveBefore(&block.front());
+}
+
+/// Moves the view that is the right operand of a product before an earlier
+/// product with the same left operand, so that both can be computed together.
+/// The row of a table that an index selects is such a view.
+static void hoistRight(const MatmulTile &product,
+                       ArrayRef<ProductGroup> groups) {
+  Operation *view = product.right.getDefiningOp();
+  linalg::LinalgOp op = product.op;
+  bool isLate = view && llvm::any_of(groups, [&](const ProductGroup &group) {
+                  const MatmulTile &first = group.products.front();
+                  return first.left == product.left &&
+                         view->getBlock() == op->getBlock() &&
+                         !view->isBeforeInBlock(first.op);
+                });
+  if (isLate)
+    hoistViews(product.right, *op->getBlock());
+}
+
 /// Returns true if `product` can be computed together with the products of a
 /// group, before the first use of any result. For large products, the registers
 /// of a warp hold the accumulators of two products.
@@ -131,6 +167,7 @@ static SmallVector<ProductGroup> findGroups(Block &block, const Units &units) {
     std::optional<MatmulTile> product = MatmulTile::match(op, units.mma);
     if (!product || !units.canMultiply(*product))
       continue;
+    hoistRight(*product, groups);
     Operation *source = getLastSource(*product);
     auto *group = llvm::find_if(groups, [&](const ProductGroup &group) {
       return fits(*product, source, group, units);
