@@ -105,10 +105,11 @@ def StageKVCachePass : Pass<"ark-stage-kv-cache", "::mlir::ModuleOp"> {
     of this step, which the body copies to the cache, are copied to shared memory, too. The attention
     then reads keys and values from shared memory only.
 
-    The pass stages the rows of an attention if all of them fit into `max-bytes`, if the ops that write
-    the cache before the attention copy whole rows, and if the kernel streams weights through shared
-    memory (`ark-stream-weights`). In other kernels, the L1 holds weights in flight, and stages would
-    take a part of it. Larger caches are prefetched to the L2 (`ark-prefetch-kv-cache`).
+    The pass stages the rows of an attention if all of them fit into `max-bytes` and beside weight
+    rings of four slots, if the ops that write the cache before the attention copy whole rows, and if
+    the kernel streams weights through shared memory (`ark-stream-weights`). In other kernels, the L1
+    holds weights in flight, and stages would take a part of it. Larger caches are prefetched to the
+    L2 (`ark-prefetch-kv-cache`).
 
     ```mlir
     ark.receive_packets %x to %q : memref<2x128xi32, ...> to memref<2x128xbf16>

@@ -21,6 +21,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace mlir::ark {
 #define GEN_PASS_DEF_STAGEKVCACHEPASS
@@ -31,6 +32,11 @@ using namespace mlir;
 using namespace mlir::ark;
 
 static constexpr StringLiteral kAwaitRows = "ark_await_rows";
+/// Slots of a ring, and the bytes for tables and for the states of rings, that
+/// `ark-stream-weights` uses at most in a kernel that polls.
+static constexpr int64_t kSlots = 4, kTableBytes = 16384, kStateBytes = 12288;
+/// Bytes of a partial result.
+static constexpr int64_t kPartialBytes = 4;
 
 namespace {
 /// The keys or the values of an attention.
@@ -334,28 +340,53 @@ struct StageKVCachePass : ark::impl::StageKVCachePassBase<StageKVCachePass> {
   void runOnOperation() override {
     auto target =
         getOperation()->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr);
-    if (!target || !target.hasCopy(CopyKind::Bulk) || !streamsWeights())
+    if (!target || !target.hasCopy(CopyKind::Bulk))
+      return;
+    room = getRoomBesideRings(target);
+    if (room <= 0)
       return;
     SymbolTable symbols(getOperation());
     for (func::FuncOp body : getBodies(getOperation()))
-      if (scf::ForOp vctas = getVctaLoop(body))
-        run(*vctas.getBody(), symbols);
+      run(body, target, symbols);
   }
 
 private:
-  bool streamsWeights();
-  void run(Block &block, SymbolTable &symbols);
+  int64_t getRoomBesideRings(TargetAttr target);
+  void run(func::FuncOp body, TargetAttr target, SymbolTable &symbols);
+
+  /// Bytes of shared memory beside weight rings and tables.
+  int64_t room = 0;
 };
 } // namespace
 
-/// Returns true if weights pass through shared memory. Otherwise threads load
-/// them through the L1, which would be smaller with stages.
-bool StageKVCachePass::streamsWeights() {
+/// Returns the bytes of shared memory beside weight rings and tables, or zero
+/// if no weights pass through rings. Threads then load weights through the L1,
+/// which would be smaller with stages.
+int64_t StageKVCachePass::getRoomBesideRings(TargetAttr target) {
+  int64_t chunk = 0;
   for (auto kernel : getOperation().getOps<KernelOp>())
     for (func::FuncOp body : getBodies(getOperation()))
-      if (!findWeightStreams(kernel, body).empty())
-        return true;
-  return false;
+      for (const WeightStream &stream : findWeightStreams(kernel, body))
+        chunk = std::max<int64_t>(
+            chunk, llvm::alignTo(stream.chunkBytes, kSharedAlignment));
+  if (chunk == 0)
+    return 0;
+  return target.getSharedMemory() - kTableBytes - kStateBytes -
+         kSlots * kStreamWarps * chunk;
+}
+
+/// Returns the bytes of shared memory that a body takes without stages: its
+/// temporaries, and the partial results of the warps of its attention.
+static int64_t getBytes(func::FuncOp body, OnlineAttentionOp attention,
+                        TargetAttr target) {
+  int64_t bytes = 0;
+  body.walk([&](memref::AllocaOp temporary) {
+    bytes += llvm::alignTo(getSharedBytes(temporary), kSharedAlignment);
+  });
+  int64_t rows =
+      cast<MemRefType>(attention.getMaximum().getType()).getNumElements();
+  int64_t depth = cast<MemRefType>(attention.getKey().getType()).getDimSize(1);
+  return bytes + target.getWarps() * rows * (depth + 2) * kPartialBytes;
 }
 
 /// Returns the keys and values of an attention that can be staged, or nothing.
@@ -373,9 +404,13 @@ static SmallVector<Rows> findRows(OnlineAttentionOp attention,
   return all;
 }
 
-void StageKVCachePass::run(Block &block, SymbolTable &symbols) {
-  auto receives = block.getOps<ReceivePacketsOp>();
-  auto attentions = block.getOps<OnlineAttentionOp>();
+void StageKVCachePass::run(func::FuncOp body, TargetAttr target,
+                           SymbolTable &symbols) {
+  scf::ForOp vctas = getVctaLoop(body);
+  if (!vctas)
+    return;
+  auto receives = vctas.getBody()->getOps<ReceivePacketsOp>();
+  auto attentions = vctas.getBody()->getOps<OnlineAttentionOp>();
   if (receives.empty() || !llvm::hasSingleElement(attentions))
     return;
   ReceivePacketsOp receive = *receives.begin();
@@ -383,10 +418,13 @@ void StageKVCachePass::run(Block &block, SymbolTable &symbols) {
   if (!receive->isBeforeInBlock(attention))
     return;
   SmallVector<Rows> all = findRows(attention, receive);
+  if (all.empty())
+    return;
   int64_t bytes = 0;
   for (const Rows &rows : all)
-    bytes += getBufferBytes(rows.getStageType());
-  if (all.empty() || bytes > maxBytes)
+    bytes +=
+        llvm::alignTo(getBufferBytes(rows.getStageType()), kSharedAlignment);
+  if (bytes > maxBytes || bytes + getBytes(body, attention, target) > room)
     return;
   stage(all, receive, threads, symbols);
   ++numStaged;
