@@ -1,10 +1,10 @@
 //===- StageKVCache.cpp - Keys and values in shared memory ----------------===//
 
+#include "passes/target/attention/Passes.h"
 #include "passes/target/memory_access/SharedMemory.h"
 #include "passes/target/memory_access/SpacePointer.h"
 #include "passes/target/memory_access/WideLoad.h"
 #include "passes/target/prefetch/KVCacheRows.h"
-#include "passes/target/prefetch/Passes.h"
 #include "passes/target/support/Aliasing.h"
 #include "passes/target/support/Alignment.h"
 #include "passes/target/support/Bodies.h"
@@ -25,7 +25,7 @@
 
 namespace mlir::ark {
 #define GEN_PASS_DEF_STAGEKVCACHEPASS
-#include "passes/target/prefetch/Passes.h.inc"
+#include "passes/target/attention/Passes.h.inc"
 } // namespace mlir::ark
 
 using namespace mlir;
@@ -169,7 +169,7 @@ bool Rows::findUpdates(Operation *first) {
 // Functions that all threads call
 //===----------------------------------------------------------------------===//
 
-/// Creates a function and moves the builder to its begin.
+/// Creates a function and moves the builder to its start.
 static func::FuncOp createFunction(ImplicitLocOpBuilder &builder,
                                    StringRef name, TypeRange types,
                                    SymbolTable &symbols) {
