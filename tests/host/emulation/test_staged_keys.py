@@ -103,7 +103,8 @@ class Step:
 )
 def test_one_token(step: Step, library: Path, tmp_path: Path) -> None:
     text = step.run(library, tmp_path)
-    assert COPY in text and RING in text
+    assert COPY in text
+    assert RING in text
 
 
 @pytest.mark.parametrize(

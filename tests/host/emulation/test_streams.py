@@ -133,7 +133,8 @@ def test_products_with_one_loop(
             ark.output(f"y{number}", ark.matmul(x, w, transpose_other=True))
     emulation = check(program, arrays)
     tasks = emulation.bundle.manifest.tasks
-    assert RING in emulation.text and [len(task.ops) for task in tasks] == [len(rows)]
+    assert RING in emulation.text
+    assert [len(task.ops) for task in tasks] == [len(rows)]
 
 
 def test_products_with_one_loop_between_others(check: Check) -> None:
