@@ -234,4 +234,54 @@ def FlashAttentionGradientsPass
   ];
 }
 
+def StageKVCachePass : Pass<"ark-stage-kv-cache", "::mlir::ModuleOp"> {
+  let summary = "Copy keys and values to shared memory before packets are polled";
+  let description = [{
+    An attention polls for the LL packets of its query before it loads keys and values. Keys and values
+    of earlier steps are in memory before the query arrives. Threads therefore copy them to shared
+    memory (`cp.async`) before they poll, and wait for the copies after the poll. The keys and values
+    of this step, which the body copies to the cache, are copied to shared memory, too. The attention
+    then reads keys and values from shared memory only.
+
+    The pass stages the rows of an attention if all of them fit into `max-bytes` and beside weight
+    rings of four slots, if the ops that write the cache before the attention copy whole rows, and if
+    the kernel streams weights through shared memory (`ark-stream-weights`). In other kernels, the L1
+    holds weights in flight, and stages would take a part of it. Larger caches are prefetched to the
+    L2 (`ark-prefetch-kv-cache`).
+
+    ```mlir
+    ark.receive_packets %x to %q : memref<2x128xi32, ...> to memref<2x128xbf16>
+    linalg.generic ... ins(%new : memref<1x128xbf16>) outs(%row_of_cache : ...)
+    %keys = memref.subview %cache[0, 0] [%length, 128] [1, 1] : ...
+    ark.online_attention ins(%q, %keys, ... : ...)
+    // =>
+    func.call @ark_stage_bf16_64_128_128(%first_key, %length, %stage) {ark.cta_collective = 1 : i64} : ...
+    ark.receive_packets %x to %q : memref<2x128xi32, ...> to memref<2x128xbf16>
+    func.call @ark_await_rows(%keys_of_stage, %values_of_stage) {ark.cta_collective = 0 : i64} : ...
+    linalg.generic ... ins(%new : memref<1x128xbf16>) outs(%row_of_cache : ...)
+    linalg.generic ... ins(%new : memref<1x128xbf16>) outs(%row_of_stage : ...)
+    %keys = memref.subview %stage[0, 0] [%length, 128] [1, 1] : memref<64x136xbf16> to ...
+    ark.online_attention ins(%q, %keys, ... : ...)
+    ```
+  }];
+  let options = [
+    Option<"threads", "threads", "int64_t", /*default=*/"512",
+           "Threads of a CTA">,
+    Option<"maxBytes", "max-bytes", "int64_t", /*default=*/"49152",
+           "Maximum bytes of shared memory for keys and values; 0 disables stages">,
+  ];
+  let statistics = [
+    Statistic<"numStaged", "staged", "Attentions with staged keys and values">,
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect",
+    "::mlir::func::FuncDialect",
+    "::mlir::gpu::GPUDialect",
+    "::mlir::LLVM::LLVMDialect",
+    "::mlir::memref::MemRefDialect",
+    "::mlir::NVVM::NVVMDialect",
+    "::mlir::scf::SCFDialect",
+  ];
+}
+
 #endif // ARK_PASSES_TARGET_ATTENTION_PASSES_TD

@@ -23,6 +23,9 @@ using namespace mlir;
 void ark::buildCudaLowering(OpPassManager &pm, int64_t threads,
                             int64_t warpSize, bool hasFp8Conversions) {
   auto addVendorPasses = [threads, warpSize](OpPassManager &pm) {
+    StageKVCachePassOptions staging;
+    staging.threads = threads;
+    pm.addPass(createStageKVCachePass(staging));
     pm.addPass(createPrefetchKVCachePass({threads}));
     // Runs before FlashAttention, which removes the loop over a single vCTA
     // only if no reduction is left beside the attention.

@@ -1,13 +1,12 @@
 //===- PrefetchKVCache.cpp - L2 prefetch of keys and values ---------------===//
 
+#include "passes/target/prefetch/KVCacheRows.h"
 #include "passes/target/prefetch/Passes.h"
 #include "passes/target/prefetch/PrefetchLine.h"
-#include "passes/target/support/Aliasing.h"
 #include "passes/target/support/Bodies.h"
 #include "passes/target/support/MappedLoop.h"
 
 #include "dialects/ark/ArkOps.h"
-#include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -15,7 +14,6 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/DestinationStyleOpInterface.h"
-#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace mlir::ark {
 #define GEN_PASS_DEF_PREFETCHKVCACHEPASS
@@ -27,36 +25,6 @@ using namespace mlir::ark;
 
 /// Upper bound of the lines of one operand that a thread prefetches.
 static constexpr int64_t kMaxLines = 2;
-
-/// Returns true for rows of an argument whose number is known only at run time.
-/// Operands with a constant number of rows are streamed or loaded directly.
-static bool isRuntimeSized(Value view) {
-  auto type = dyn_cast<MemRefType>(view.getType());
-  if (!type || type.getRank() != 2 || !type.isDynamicDim(0) ||
-      type.isDynamicDim(1) || !isa<BlockArgument>(getRoot(view)))
-    return false;
-  auto [strides, offset] = type.getStridesAndOffset();
-  return strides[1] == 1 && !ShapedType::isDynamic(strides[0]);
-}
-
-/// Moves the ops that compute a value before `before`. Returns false if one of
-/// the ops accesses memory or has regions.
-static bool moveBefore(Value value, Operation *before) {
-  SetVector<Operation *> slice;
-  BackwardSliceOptions options;
-  options.inclusive = true;
-  options.filter = [&](Operation *op) {
-    return op->getBlock() == before->getBlock() && before->isBeforeInBlock(op);
-  };
-  if (failed(getBackwardSlice(value, &slice, options)) ||
-      !llvm::all_of(slice, [](Operation *op) {
-        return isMemoryEffectFree(op) && op->getNumRegions() == 0;
-      }))
-    return false;
-  for (Operation *op : slice)
-    op->moveBefore(before);
-  return true;
-}
 
 /// Returns the rows that structured ops and attentions after `receive` read, in
 /// program order.

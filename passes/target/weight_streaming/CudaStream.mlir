@@ -88,6 +88,51 @@ func.func private @ark_stream_open() -> (index, index, i32, i32, i32, i32, i32, 
       : index, index, i32, i32, i32, i32, i32, i32, i64
 }
 
+// Called by all threads before they read the next `number` segments of their work item. Returns the
+// chunks that the ring has read and requested, and the request cursor, like @ark_stream_open.
+func.func private @ark_stream_open_all(%number: i32) -> (i32, i32, i32, i32, i32, i32, i64) {
+  %zero = arith.constant 0 : i32
+  %read_field = arith.constant kRingRead : i32
+  %requested_field = arith.constant kRingRequested : i32
+  %cursor_field = arith.constant kRingCursorIndex : i32
+  %left_field = arith.constant kRingCursorLeft : i32
+  %ahead_field = arith.constant kRingCursorSegments : i32
+  %bytes_field = arith.constant kRingCursorBytes : i32
+  %address_field = arith.constant kRingCursorAddress : i32
+  %segment_field = arith.constant kRingReadIndex : i32
+  %reading_field = arith.constant kRingReadSegments : i32
+  // The first thread may have stored the state just before.
+  func.call @ark_sync_warp() : () -> ()
+  %read = func.call @ark_stream_get(%read_field) : (i32) -> i32
+  %requested = func.call @ark_stream_get(%requested_field) : (i32) -> i32
+  %cursor = func.call @ark_stream_get(%cursor_field) : (i32) -> i32
+  %left = func.call @ark_stream_get(%left_field) : (i32) -> i32
+  %ahead = func.call @ark_stream_get(%ahead_field) : (i32) -> i32
+  %bytes = func.call @ark_stream_get(%bytes_field) : (i32) -> i32
+  %pointer = func.call @ark_stream_field(%address_field) : (i32) -> !llvm.ptr<3>
+  %address = llvm.load %pointer : !llvm.ptr<3> -> i64
+  // The first thread stores the state again when it closes the segments.
+  func.call @ark_sync_warp() : () -> ()
+  %leads = func.call @ark_stream_is_warp_leader() : () -> i1
+  cf.cond_br %leads, ^advance, ^finish
+
+^advance:
+  %segment = func.call @ark_stream_get(%segment_field) : (i32) -> i32
+  %reading = func.call @ark_stream_get(%reading_field) : (i32) -> i32
+  %segments = func.call @ark_stream_count() : () -> i32
+  %following = arith.addi %segment, %number : i32
+  %wraps = arith.cmpi eq, %following, %segments : i32
+  %next = arith.select %wraps, %zero, %following : i32
+  func.call @ark_stream_set(%segment_field, %next) : (i32, i32) -> ()
+  %more = arith.addi %reading, %number : i32
+  func.call @ark_stream_set(%reading_field, %more) : (i32, i32) -> ()
+  cf.br ^finish
+
+^finish:
+  return %read, %requested, %cursor, %ahead, %left, %bytes, %address
+      : i32, i32, i32, i32, i32, i32, i64
+}
+
 // Called by all threads of a warp. Waits for chunk `number` of the ring, and returns its address.
 func.func private @ark_stream_consumer_wait(%number: i32) -> !llvm.ptr<3> {
   %index, %barrier, %parity = func.call @ark_stream_slot(%number)

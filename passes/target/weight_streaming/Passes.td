@@ -21,8 +21,10 @@ def StreamWeightsPass
     16 bytes of quantized weights, must have one scale; the sum of their products is multiplied by
     this scale. Threads load the scales and zeros of the next row of weights before they wait for the
     chunks of a row. A function of each body computes the products of all vCTAs of a work item,
-    and the loop over vCTAs reads the results. `CudaStream.mlir` contains the code that all these
-    functions share.
+    and the loop over vCTAs reads the results. One loop of the function reads the chunks of all
+    products, such as those of q, k and v, and their results follow each other in one temporary.
+    Products with scales have a loop each. `CudaStream.mlir` contains the code that all these functions
+    share.
 
     ```mlir
     scf.for %v = %begin to %end step %c1 {

@@ -270,27 +270,54 @@ Value StreamReader::loadFactor(Value buffer, Value row, Value column) {
   return arith::ExtUIOp::create(builder, builder.getI32Type(), factor);
 }
 
+/// The types of the state of a ring, which CudaStream.mlir describes.
+static SmallVector<Type> getStateTypes(OpBuilder &builder) {
+  SmallVector<Type> types(6, builder.getI32Type());
+  types.push_back(builder.getI64Type());
+  return types;
+}
+
+/// Opens the next segment.
+StreamReader::OpenSegments StreamReader::open() {
+  SmallVector<Type> types(2, builder.getIndexType());
+  llvm::append_range(types, getStateTypes(builder));
+  auto call =
+      func::CallOp::create(builder, "ark_stream_open", types, ValueRange());
+  return {call.getResult(0), call.getResult(1),
+          SmallVector<Value>(call.getResults().drop_front(2))};
+}
+
+/// Opens the segments of all products, whose chunks follow each other in the
+/// ring. Warps take turns, and the first warp has the first chunk.
+StreamReader::OpenSegments StreamReader::openAll(Value warp) {
+  Value segments = arith::ConstantIntOp::create(builder, streams.size(), 32);
+  auto call = func::CallOp::create(builder, "ark_stream_open_all",
+                                   getStateTypes(builder), segments);
+  Value rows = index(0);
+  for (const WeightStream &stream : streams)
+    rows = arith::AddIOp::create(builder, rows,
+                                 getNumRows(builder, stream,
+                                            function.getArgument(0),
+                                            function.getArgument(1)));
+  Value chunks =
+      arith::MulIOp::create(builder, rows, index(streams.front().chunksPerRow));
+  return {warp, chunks, SmallVector<Value>(call.getResults())};
+}
+
 /// Builds the loop over the rows in which a warp has chunks. A warp takes every
 /// sixteenth chunk, and hence the same columns of all rows.
-void StreamReader::buildLoop(const WeightStream &stream, ArrayRef<Value> row,
+void StreamReader::buildLoop(const WeightStream &stream,
+                             const OpenSegments &segments, ArrayRef<Value> row,
                              Value warpOfRow, ValueRange buffers,
                              Value output) {
-  Type indexType = builder.getIndexType(), i32 = builder.getI32Type();
-  // The request cursor, which CudaStream.mlir describes.
-  SmallVector<Type> cursor = {i32, i32, i32, i32, i32, builder.getI64Type()};
-  SmallVector<Type> state = {indexType, indexType, i32};
-  llvm::append_range(state, cursor);
-  auto open =
-      func::CallOp::create(builder, "ark_stream_open", state, ValueRange());
   int64_t chunks = stream.getChunksPerWarp();
   Value step = index(chunks * kStreamWarps);
-  SmallVector<Value> inits;
-  llvm::append_range(inits, open.getResults().drop_front(2));
+  SmallVector<Value> inits = segments.state;
   size_t numStates = inits.size();
-  llvm::append_range(
-      inits, loadFactors(stream, buffers, warpOfRow, open.getResult(0)));
-  auto loop = scf::ForOp::create(builder, open.getResult(0), open.getResult(1),
-                                 step, inits);
+  llvm::append_range(inits,
+                     loadFactors(stream, buffers, warpOfRow, segments.first));
+  auto loop =
+      scf::ForOp::create(builder, segments.first, segments.count, step, inits);
   builder.setInsertionPointToStart(loop.getBody());
   SmallVector<Value> after(loop.getRegionIterArgs().take_front(numStates));
   SmallVector<Value> factors(loop.getRegionIterArgs().drop_front(numStates));
@@ -348,6 +375,22 @@ void StreamReader::multiplyChunk(const WeightStream &stream,
   llvm::append_range(state, next.getResults());
 }
 
+Value ark::getNumRows(ImplicitLocOpBuilder &builder, const WeightStream &stream,
+                      Value begin, Value end) {
+  auto index = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(builder, value);
+  };
+  Value perVcta = index(stream.rowsPerVcta);
+  if (stream.getNumRows() % stream.rowsPerVcta == 0)
+    return arith::MulIOp::create(
+        builder, arith::SubIOp::create(builder, end, begin), perVcta);
+  Value last = arith::MinUIOp::create(
+      builder, arith::MulIOp::create(builder, end, perVcta),
+      index(stream.getNumRows()));
+  return arith::SubIOp::create(builder, last,
+                               arith::MulIOp::create(builder, begin, perVcta));
+}
+
 SmallVector<Value> StreamReader::getOperands() {
   SmallVector<Value> operands = {body.getArgument(abi::kBodyBegin),
                                  body.getArgument(abi::kBodyEnd)};
@@ -397,8 +440,11 @@ func::FuncOp StreamReader::createFunction() {
   auto elements = requestEarly(sources);
   SmallVector<Value> row = loadRow(stream, rows, warpOfRow);
   keepEarly(elements, copies);
-  for (auto [stream, buffer, result] : llvm::zip(streams, buffers, results))
-    buildLoop(stream, row, warpOfRow, buffer, result);
+  if (readsAtOnce(streams))
+    buildLoop(stream, openAll(warp), row, warpOfRow, {}, results.front());
+  else
+    for (auto [stream, buffer, result] : llvm::zip(streams, buffers, results))
+      buildLoop(stream, open(), row, warpOfRow, buffer, result);
   func::ReturnOp::create(builder);
   return function;
 }

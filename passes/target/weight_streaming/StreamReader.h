@@ -32,12 +32,23 @@ struct EarlyRead {
 std::optional<EarlyRead> matchEarlyRead(memref::SubViewOp tile,
                                         scf::ForOp vctas);
 
+/// Returns the number of rows of a stream in the vCTAs [begin, end).
+Value getNumRows(ImplicitLocOpBuilder &builder, const WeightStream &stream,
+                 Value begin, Value end);
+
 /// Builds the function that computes the products of a body for all vCTAs of a
-/// work item.
+/// work item. One loop reads the segments of all products if these need no
+/// scales: to open and to close a segment takes a warp as long as the half of a
+/// chunk.
 class StreamReader {
 public:
   StreamReader(func::FuncOp body, ArrayRef<WeightStream> streams,
                ArrayRef<EarlyRead> reads, ArrayRef<Value> outputs);
+
+  /// Returns true if one loop reads the chunks of all products.
+  static bool readsAtOnce(ArrayRef<WeightStream> streams) {
+    return streams.size() > 1 && !streams.front().quantization;
+  }
 
   func::FuncOp createFunction();
   /// Returns the operands of the call: the range of vCTAs, the row, the scales
@@ -47,6 +58,14 @@ public:
   SmallVector<Value> getOperands();
 
 private:
+  /// The first chunk of a warp and the number of chunks in one or more
+  /// segments, and the state of the ring: the number of chunks read, then the
+  /// request cursor.
+  struct OpenSegments {
+    Value first, count;
+    SmallVector<Value> state;
+  };
+
   Value index(int64_t value);
   /// Returns the vector type of `element` that matches one load of the
   /// parameter.
@@ -84,8 +103,11 @@ private:
   Value loadFactor(Value buffer, Value row, Value column);
   SmallVector<Value> loadFactors(const WeightStream &stream, ValueRange buffers,
                                  Value warpOfRow, Value item);
-  void buildLoop(const WeightStream &stream, ArrayRef<Value> row,
-                 Value warpOfRow, ValueRange buffers, Value output);
+  OpenSegments open();
+  OpenSegments openAll(Value warp);
+  void buildLoop(const WeightStream &stream, const OpenSegments &segments,
+                 ArrayRef<Value> row, Value warpOfRow, ValueRange buffers,
+                 Value output);
   Value addThreads(Value sum, ArrayRef<int64_t> distances);
 
   func::FuncOp body;

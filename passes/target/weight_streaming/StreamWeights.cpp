@@ -21,6 +21,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace mlir::ark {
@@ -74,9 +75,16 @@ public:
   void rewrite();
 
 private:
+  /// A buffer of partial sums, and the first row of a product in it; null for
+  /// row 0.
+  struct PartialSums {
+    Value buffer, first;
+  };
+
   Value createBuffer(MemRefType type);
   Value getFirstRow(int64_t rowsPerVcta);
-  void readPartialSums(const WeightStream &stream, Value partialSums);
+  SmallVector<PartialSums> createPartialSums();
+  void readPartialSums(const WeightStream &stream, const PartialSums &sums);
   SmallVector<EarlyRead> readEarly();
 
   func::FuncOp body;
@@ -105,17 +113,19 @@ Value StreamRewriter::getFirstRow(int64_t rowsPerVcta) {
 /// Replaces a product by `out[0, n] += partialSums[w, n]`, summed over w,
 /// the warps that share a row.
 void StreamRewriter::readPartialSums(const WeightStream &stream,
-                                     Value partialSums) {
+                                     const PartialSums &partialSums) {
   linalg::GenericOp product = stream.product;
   builder.setInsertionPoint(product);
   Value first = getFirstRow(stream.rowsPerVcta);
+  if (partialSums.first)
+    first = arith::AddIOp::create(builder, first, partialSums.first);
   auto tile = product.getInputs()[1].getDefiningOp<memref::SubViewOp>();
   OpFoldResult rows = tile.getMixedSizes()[0];
   OpFoldResult one = builder.getIndexAttr(1);
   SmallVector<Value> sums;
   for (int64_t warp = 0; warp < stream.getWarpsPerRow(); ++warp)
     sums.push_back(memref::SubViewOp::create(
-        builder, partialSums,
+        builder, partialSums.buffer,
         SmallVector<OpFoldResult>{builder.getIndexAttr(warp), first},
         SmallVector<OpFoldResult>{one, rows},
         SmallVector<OpFoldResult>{one, one}));
@@ -163,23 +173,49 @@ SmallVector<EarlyRead> StreamRewriter::readEarly() {
   return reads;
 }
 
-void StreamRewriter::rewrite() {
-  SmallVector<Value> partialSums;
-  for (const WeightStream &stream : streams) {
-    int64_t rows =
-        std::min(longestWorkItem * stream.rowsPerVcta, stream.getNumRows());
-    partialSums.push_back(createBuffer(MemRefType::get(
-        {stream.getWarpsPerRow(), rows}, builder.getF32Type())));
+/// Creates the buffers of partial sums. Products that one loop reads share a
+/// buffer, in which the rows of a work item follow those of the product before.
+SmallVector<StreamRewriter::PartialSums> StreamRewriter::createPartialSums() {
+  auto getRows = [&](const WeightStream &stream) {
+    return std::min(longestWorkItem * stream.rowsPerVcta, stream.getNumRows());
+  };
+  auto create = [&](int64_t rows) {
+    return createBuffer(MemRefType::get(
+        {streams.front().getWarpsPerRow(), rows}, builder.getF32Type()));
+  };
+  if (!StreamReader::readsAtOnce(streams))
+    return llvm::map_to_vector(streams, [&](const WeightStream &stream) {
+      return PartialSums{create(getRows(stream)), {}};
+    });
+  int64_t rows = 0;
+  for (const WeightStream &stream : streams)
+    rows += getRows(stream);
+  SmallVector<PartialSums> all = {{create(rows), {}}};
+  builder.setInsertionPoint(getVctaLoop(body));
+  for (const WeightStream &stream : streams.drop_back()) {
+    Value first = getNumRows(builder, stream, body.getArgument(abi::kBodyBegin),
+                             body.getArgument(abi::kBodyEnd));
+    if (all.back().first)
+      first = arith::AddIOp::create(builder, all.back().first, first);
+    all.push_back({all.front().buffer, first});
   }
+  return all;
+}
+
+void StreamRewriter::rewrite() {
+  SmallVector<PartialSums> partialSums = createPartialSums();
   scf::ForOp vctas = getVctaLoop(body);
-  for (auto [stream, buffer] : llvm::zip(streams, partialSums))
-    readPartialSums(stream, buffer);
+  llvm::SmallSetVector<Value, 4> buffers;
+  for (auto [stream, sums] : llvm::zip(streams, partialSums)) {
+    readPartialSums(stream, sums);
+    buffers.insert(sums.buffer);
+  }
   SmallVector<EarlyRead> reads = readEarly();
-  StreamReader reader(body, streams, reads, partialSums);
+  StreamReader reader(body, streams, reads, buffers.getArrayRef());
   func::FuncOp function = reader.createFunction();
   builder.setInsertionPoint(vctas);
   auto call = func::CallOp::create(builder, function, reader.getOperands());
-  setCtaCollective(call, reads.size() + partialSums.size());
+  setCtaCollective(call, reads.size() + buffers.size());
 
   builder.setInsertionPointToStart(&body.getBody().front());
   Value count = arith::ConstantIntOp::create(builder, streams.size(), 32);

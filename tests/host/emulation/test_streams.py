@@ -107,6 +107,55 @@ def test_numbers_that_are_not_finite(weight: float, check: Check) -> None:
     check(program, arrays)
 
 
+@pytest.mark.parametrize(
+    ("columns", "rows"),
+    [
+        (1024, (64, 16, 16)),  # q, k and v
+        (512, (70, 70)),  # the last vCTA has fewer rows than the others
+        (2048, (9, 9)),  # fewer rows than SMs have warps
+        (20480, (5, 5, 5)),  # 16 chunks of a row: one for each warp
+        (25600, (3, 3)),  # two chunks of a row for each warp
+    ],
+)
+@pytest.mark.parametrize("dtype", [ark.bf16, ark.fp32], ids=str)
+def test_products_with_one_loop(
+    columns: int, rows: tuple[int, ...], dtype: Any, check: Check
+) -> None:
+    """One loop reads the weights of all products of a row."""
+    columns = columns if dtype == ark.bf16 else columns // 2
+    random = np.random.default_rng(columns)
+    with ark.Program("several") as program:
+        x = ark.input("x", (1, columns), dtype)
+        arrays = {"x": random.standard_normal((1, columns)).astype(dtype.numpy)}
+        for number, count in enumerate(rows):
+            w = ark.parameter(f"w{number}", (count, columns), dtype)
+            arrays[f"w{number}"] = random.standard_normal(w.shape).astype(dtype.numpy)
+            ark.output(f"y{number}", ark.matmul(x, w, transpose_other=True))
+    emulation = check(program, arrays)
+    tasks = emulation.bundle.manifest.tasks
+    assert RING in emulation.text
+    assert [len(task.ops) for task in tasks] == [len(rows)]
+
+
+def test_products_with_one_loop_between_others(check: Check) -> None:
+    """A lane reads the segments of several work items, again in each iteration."""
+    random = np.random.default_rng(0)
+    hidden, inner = 512, 1024
+    shapes = {"up": (inner, hidden), "gate": (inner, hidden), "down": (hidden, inner)}
+    with ark.Program("mlp") as program:
+        h = ark.state("h", (1, hidden), ark.bf16, init=0.5)
+        up, gate, down = (ark.parameter(n, shape, ark.bf16) for n, shape in shapes.items())
+        raised = ark.matmul(h, up, transpose_other=True)
+        inside = ark.silu(ark.matmul(h, gate, transpose_other=True)) * raised
+        ark.update(h, ark.matmul(inside, down, transpose_other=True), (0, 0))
+        ark.output("y", h + 1)
+    arrays = {
+        name: (random.standard_normal(shape) / 20).astype(ark.bf16.numpy)
+        for name, shape in shapes.items()
+    }
+    assert RING in check(program, arrays).text
+
+
 def test_products_of_two_widths(check: Check) -> None:
     """Slots have the size of the larger chunks."""
     random = np.random.default_rng(0)
