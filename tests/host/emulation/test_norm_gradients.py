@@ -1,0 +1,28 @@
+"""The gradients of norms on the emulated GPU: rows in registers, and rows that do not fit them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from norm_cases import draw, gradients_of
+
+import ark_mlir as ark
+
+# Rows in registers: of one load or several, of one warp or several. Other rows: of a length that no
+# whole number of loads covers, in tiles that the last row clips, and longer than the registers.
+SHAPES = [
+    (16, 256), (8, 768), (24, 1024), (2, 12, 512), (5, 77), (13, 768), (4, 8192), (1, 768),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("norm", ["layernorm", "rmsnorm"])
+@pytest.mark.parametrize("dtype", [ark.fp32, ark.fp16, ark.bf16], ids=str)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_gradients(
+    norm: str, dtype: ark.DType, shape: tuple[int, ...], check: Callable[..., Any]
+) -> None:
+    emulation = check(gradients_of(norm, shape, dtype), draw(shape, dtype, norm), arch="sm_90a")
+    ops = {op for task in emulation.bundle.manifest.tasks for op in task.ops}
+    assert {"norm_input_gradient", "norm_statistics"} <= ops
