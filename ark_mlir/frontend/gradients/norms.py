@@ -96,8 +96,10 @@ class _Rows:
         """Returns the sum over the rows of the cotangent times the normalised numbers."""
         if not self.x.size:
             return _over_rows(_flat(cotangent))
-        flat = _Rows(_flat(self.x), self.eps, self.centred)
-        return _over_rows(wide(_flat(cotangent)) * flat.normalised())
+        # The statistics are of the rows of `x` itself, so that one task can compute them and the
+        # derivative with respect to the operand.
+        unit = self._normalised(_flat(self.x), _flat(self._statistics()))
+        return _over_rows(wide(_flat(cotangent)) * unit)
 
     def scale(self) -> Tensor:
         """Returns the scale of each row, ``[..., 1]``, of fp32."""
@@ -105,8 +107,10 @@ class _Rows:
 
     def normalised(self) -> Tensor:
         """Returns the normalised numbers, in fp32."""
-        statistics = self._statistics()
-        centred = wide(self.x) - statistics[..., :1] if self.centred else wide(self.x)
+        return self._normalised(self.x, self._statistics())
+
+    def _normalised(self, x: Tensor, statistics: Tensor) -> Tensor:
+        centred = wide(x) - statistics[..., :1] if self.centred else wide(x)
         return centred * statistics[..., -1:]
 
     def _statistics(self) -> Tensor:
