@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 from norm_cases import draw, gradients_of
 
@@ -26,3 +27,18 @@ def test_gradients(
     emulation = check(gradients_of(norm, shape, dtype), draw(shape, dtype, norm), arch="sm_90a")
     ops = {op for task in emulation.bundle.manifest.tasks for op in task.ops}
     assert {"norm_input_gradient", "norm_statistics"} <= ops
+
+
+@pytest.mark.parametrize("dtype", [ark.fp32, ark.bf16], ids=str)
+def test_a_row_that_is_stored_and_read(dtype: ark.DType, check: Callable[..., Any]) -> None:
+    """A layer norm, and a softmax, of a sum that is also a result."""
+    shape = (16, 256)
+    with ark.Program("stored") as program:
+        x, residual = (ark.input(name, shape, dtype) for name in "xr")
+        total = x + residual
+        for name, result in {
+            "sum": total, "softmax": ark.softmax(total), "norm": ark.layernorm(total)
+        }.items():  # fmt: skip
+            ark.output(name, result)
+    rng = np.random.default_rng(0)
+    check(program, {n: rng.standard_normal(shape).astype(dtype.numpy) for n in "xr"}, arch="sm_90a")
