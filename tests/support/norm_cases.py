@@ -16,9 +16,7 @@ def gradients_of(norm: str, shape: tuple[int, ...], dtype: ark.DType) -> ark.Pro
         names = ["weight", "bias"][: 2 if norm == "layernorm" else 1]
         scales = [ark.input(name, shape[-1:], dtype) for name in names]
         y = getattr(ark, norm)(x, *scales)
-        for name, slope in zip(
-            ["x", *names], ark.gradients(y, [x, *scales], seed=g), strict=True
-        ):
+        for name, slope in zip(["x", *names], ark.gradients(y, [x, *scales], seed=g), strict=True):
             ark.output(f"of_{name}", slope)
     return program
 

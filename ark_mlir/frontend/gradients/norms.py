@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...dialects import ark as dialect
-from ..ops import broadcast_to, reduce_mean, reduce_sum, reshape
+from ..ops import reduce_mean, reduce_sum, reshape
 from ..ops.common import emit
 from ..ops.conversions import wide
 from ..tensor import Tensor
@@ -34,9 +34,9 @@ def norm(op: Any, step: Step) -> None:
 def gradient_of_norm(op: Any, step: Step) -> None:
     """Differentiates the gradient of a norm's operand, for second derivatives.
 
-    The gradient is ``J s`` with the slopes ``s = cotangent * weight`` and the symmetric matrix
-    ``J = r (1 - 1 / n - u u^T / n)`` of a row, whose normalised numbers are ``u`` and whose scale is
-    ``r``. Without a mean, the term ``1 / n`` is absent.
+    The gradient of a row is ``J s`` with the slopes ``s = cotangent * weight`` and the symmetric
+    matrix ``J = r (1 - e e^T / n - u u^T / n)``. ``u`` are the ``n`` normalised numbers of the row,
+    ``r`` is its scale, and ``e`` are ones. Without a mean, the term of ``e`` is absent.
     """
     rows = _Rows(step.read(op.operand), op.eps.value, bool(op.centred))
     weight = None if op.weight is None else step.read(op.weight)
