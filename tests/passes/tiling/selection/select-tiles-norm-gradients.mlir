@@ -21,7 +21,7 @@ ark.program @equalRows(%x: tensor<16384x768xbf16> {ark.kind = #ark.kind<input>, 
     %r = ark.norm_statistics %a eps = 1.0e-5 {centred} : (tensor<16384x768xbf16>) -> tensor<16384x2xf32>
     ark.yield %r : tensor<16384x2xf32>
   }
-  // Those of another tensor keep their tile.
+  // The statistics of another tensor keep their tile.
   // CHECK: ark.group "others" {{.*}}tile = array<i64: 16, 2>
   %2 = ark.group "others" (%a = %z) : (tensor<16384x768xbf16>) -> tensor<16384x2xf32> {
     %r = ark.norm_statistics %a eps = 1.0e-5 {centred} : (tensor<16384x768xbf16>) -> tensor<16384x2xf32>
