@@ -25,7 +25,7 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Upper bound of the registers of a thread for inputs and intermediate rows.
+/// Upper bound of the registers of a thread for rows and vectors.
 static constexpr int64_t kMaxWords = 48;
 /// A body with fewer reductions reads its rows only twice.
 static constexpr int64_t kMinReductions = 2;
@@ -77,8 +77,11 @@ private:
 // Matching
 //===----------------------------------------------------------------------===//
 
+/// Returns true for a reduction of rows to numbers that threads exchange in one
+/// shuffle.
 static bool isRowReduction(linalg::GenericOp op) {
-  return getCombiner(op) &&
+  Type element = getElementTypeOrSelf(op.getDpsInits()[0]);
+  return getCombiner(op) && element.getIntOrFloatBitWidth() == 32 &&
          op.getIteratorTypesArray().back() == utils::IteratorType::reduction;
 }
 
@@ -211,8 +214,7 @@ bool RowBody::divide(int64_t warps, int64_t warpSize) {
   for (Value buffer : buffers) {
     Type element = cast<MemRefType>(buffer.getType()).getElementType();
     bytes = std::max(bytes, getElementBytes(element));
-    if (inputs.contains(buffer))
-      bits += element.getIntOrFloatBitWidth();
+    bits += element.getIntOrFloatBitWidth();
   }
   std::optional<RowShares> found =
       divideRows(shape[0], shape[1], bytes, warps, warpSize);
@@ -284,14 +286,14 @@ void RowBody::build(int64_t threads) {
     SmallVector<Value> &values = results.emplace_back();
     if (numberStores.contains(op))
       values = row.buildNumbers(op);
-    else if (rowStores.contains(op))
-      llvm::append_range(values, row.buildIntermediate(op));
     else if (op.getNumReductionLoops() != 0)
       row.buildReduction(op);
     else if (isScalarOp(op))
       row.buildRowScalar(op);
     else
       row.buildIntermediate(op);
+    if (rowStores.contains(op))
+      llvm::append_range(values, row.getIntermediate(op));
   }
   for (auto [op, values] : llvm::zip(ops, results)) {
     if (numberStores.contains(op))

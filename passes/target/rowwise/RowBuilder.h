@@ -89,11 +89,14 @@ public:
   /// Returns the numbers that an op computes from numbers of the row, one for
   /// each column of its result.
   SmallVector<Value> buildNumbers(linalg::GenericOp op);
-  /// Keeps the elements of a row that an op writes for the ops that read it,
-  /// and returns them.
-  ArrayRef<Value> buildIntermediate(linalg::GenericOp op) {
+  /// Keeps the elements of a row that an op writes for the ops that read it.
+  void buildIntermediate(linalg::GenericOp op) {
     SmallVector<Value> row = buildRow(op);
-    return loaded[op.getDpsInits()[0]] = std::move(row);
+    loaded[op.getDpsInits()[0]] = std::move(row);
+  }
+  /// Returns the kept elements of the rows that an op writes.
+  ArrayRef<Value> getIntermediate(linalg::GenericOp op) const {
+    return loaded.find(op.getDpsInits()[0])->second;
   }
 
 private:

@@ -316,7 +316,7 @@ SmallVector<Value> RowPrologue::build(ImplicitLocOpBuilder &builder,
     else if (op.getNumLoops() == 1)
       row.buildRowScalar(op);
     else
-      (void)row.buildIntermediate(op);
+      row.buildIntermediate(op);
   }
   for (Value input : late)
     row.load(input);
