@@ -42,3 +42,11 @@ def test_a_row_that_is_stored_and_read(dtype: ark.DType, check: Callable[..., An
             ark.output(name, result)
     rng = np.random.default_rng(0)
     check(program, {n: rng.standard_normal(shape).astype(dtype.numpy) for n in "xr"}, arch="sm_90a")
+
+
+@pytest.mark.parametrize("norm", ["layernorm", "rmsnorm"])
+@pytest.mark.parametrize("arch", ["gfx942", "sm_80"])
+def test_other_architectures(norm: str, arch: str, check: Callable[..., Any]) -> None:
+    """GPUs of AMD compute the rows in loops over each op."""
+    for shape in ((16, 256), (5, 77)):
+        check(gradients_of(norm, shape, ark.bf16), draw(shape, ark.bf16, norm), arch=arch)
