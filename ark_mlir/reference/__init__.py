@@ -24,6 +24,7 @@ from . import collectives as collectives
 from . import elementwise as elementwise
 from . import indexing as indexing
 from . import linear as linear
+from . import norms as norms
 from . import reductions as reductions
 from . import sampling as sampling
 from . import views as views

@@ -1,4 +1,4 @@
-"""Reductions and normalisations."""
+"""Reductions and softmax."""
 
 # The stubs of numpy and of MLIR's bindings leave the elements of arrays and lists unknown.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -125,27 +125,3 @@ def softmax(x: Bounded, axis: int) -> Bounded:
 def softmax_op(op: Any, machine: Machine) -> Bounded:
     """Interprets softmax along one axis."""
     return softmax(machine.read(op.operand).bounded, op.axis.value)
-
-
-def _normalised(x: Bounded, eps: float) -> Bounded:
-    axes = (x.value.ndim - 1,)
-    power = (x * x).mean(axes) + exact(np.float64(eps), x)
-    return x * power.monotone(lambda a: 1 / np.sqrt(a))
-
-
-@handles("rmsnorm")
-def rmsnorm(op: Any, machine: Machine) -> Bounded:
-    """Interprets rmsnorm over the last dimension."""
-    y = _normalised(machine.read(op.operand).bounded, op.eps.value)
-    weight = machine.read_optional(op.weight)
-    return y if weight is None else y * weight.bounded
-
-
-@handles("layernorm")
-def layernorm(op: Any, machine: Machine) -> Bounded:
-    """Interprets layernorm over the last dimension."""
-    x = machine.read(op.operand).bounded
-    y = _normalised(x - x.mean((x.value.ndim - 1,)), op.eps.value)
-    weight, bias = machine.read_optional(op.weight), machine.read_optional(op.bias)
-    y = y if weight is None else y * weight.bounded
-    return y if bias is None else y + bias.bounded

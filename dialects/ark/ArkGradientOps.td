@@ -1,7 +1,7 @@
 //===- ArkGradientOps.td - Gradients with a form of their own ---*- tablegen -*-===//
 //
-// Gradients for which other ops of the graph need much more memory. Semantics and checks are as in
-// ArkGraphOps.td.
+// Gradients for which other ops of the graph need much more memory, or more traffic to memory.
+// Semantics and checks are as in ArkGraphOps.td.
 //
 //===----------------------------------------------------------------------===//
 
@@ -76,6 +76,65 @@ def Ark_AttentionKeyValueGradientOp : Ark_AttentionGradientOp<"attention_key_val
     ::llvm::SmallVector<int64_t> getWholeDims(int64_t rank) { return {rank - 1}; }
     ::mlir::Attribute getValueIfEmpty();
     ::llvm::StringRef getEmptyRead();
+  }];
+}
+
+def Ark_NormInputGradientOp : Ark_AnchorOp<"norm_input_gradient"> {
+  let summary = "The gradient of the operand of a norm";
+  let description = [{
+    `operand`, `weight` and `eps` are those of `ark.layernorm` with `centred`, and of `ark.rmsnorm`
+    without it. `cotangent` is that of the norm's result. All of a row's elements are read for each
+    element of the result.
+
+    For a row `x` with the cotangent `g`, let `s = g * weight`, `r = 1 / sqrt(var + eps)` and
+    `u = (x - mean) * r`. The result is `r * (s - mean(s) - u * mean(s * u))`. Without `centred`,
+    `mean` and `mean(s)` are zero and `var` is `mean(x^2)`.
+
+    - (norm_gradient_c1) the operand has rank one or more.
+    - (norm_gradient_c2) the cotangent has the operand's type.
+    - (norm_gradient_c3) the weight is a vector of the last extent and of the operand's element type.
+
+    ```mlir
+    %0 = ark.norm_input_gradient %x, %g weight %w eps = 1.0e-5 {centred}
+        : (tensor<4x64xbf16>, tensor<4x64xbf16>, tensor<64xbf16>) -> tensor<4x64xbf16>
+    ```
+  }];
+  let arguments = (ins Ark_FloatTensor:$operand, Ark_FloatTensor:$cotangent,
+                       Optional<Ark_FloatTensor>:$weight, F64Attr:$eps, UnitAttr:$centred);
+  let assemblyFormat = [{
+    $operand `,` $cotangent (`weight` $weight^)? `eps` `=` $eps attr-dict
+    `:` functional-type(operands, results)
+  }];
+  let extraClassDeclaration = [{
+    ::llvm::SmallVector<::mlir::Value> getPrologueOperands() {
+      return {getOperand(), getCotangent()};
+    }
+    ::llvm::SmallVector<int64_t> getWholeDims(int64_t rank) { return {rank - 1}; }
+    ::mlir::Value getTiledOperand() { return getCotangent(); }
+  }];
+}
+
+def Ark_NormStatisticsOp : Ark_AnchorOp<"norm_statistics"> {
+  let summary = "The mean and the scale of each row of a norm";
+  let description = [{
+    For each row `x` along the last dimension, the result holds the mean and
+    `1 / sqrt(mean((x - mean)^2) + eps)`, as in `ark.layernorm`. Without `centred`, the result holds
+    only `1 / sqrt(mean(x^2) + eps)`, as in `ark.rmsnorm`. The last extent of the result is hence two
+    or one. The result is f32. The gradients of the norm's weight read it.
+
+    - (norm_statistics_c1) the operand has a last dimension of positive extent.
+
+    ```mlir
+    %0 = ark.norm_statistics %x eps = 1.0e-5 {centred} : (tensor<4x64xbf16>) -> tensor<4x2xf32>
+    ```
+  }];
+  let arguments = (ins Ark_FloatTensor:$operand, F64Attr:$eps, UnitAttr:$centred);
+  let assemblyFormat = [{
+    $operand `eps` `=` $eps attr-dict `:` functional-type(operands, results)
+  }];
+  let extraClassDeclaration = [{
+    ::llvm::SmallVector<::mlir::Value> getPrologueOperands() { return {getOperand()}; }
+    ::llvm::SmallVector<int64_t> getWholeDims(int64_t rank) { return {rank - 1}; }
   }];
 }
 

@@ -42,6 +42,7 @@ struct DecomposePass : ark::impl::DecomposePassBase<DecomposePass> {
     populateDecomposeIndexing(converter, set);
     populateDecomposeMatmul(converter, set);
     populateDecomposeNorm(converter, set);
+    populateDecomposeNormGradient(converter, set);
     populateDecomposeQuantizedMatmul(converter, set);
     populateDecomposeReduce(converter, set);
     populateDecomposeRope(converter, set);

@@ -14,6 +14,7 @@ from typing import Any
 from unittest import mock
 
 import attention_cases as attention
+import norm_cases
 import numpy as np
 
 import ark_mlir as ark
@@ -331,6 +332,9 @@ CASES: dict[str, Case] = {
             torch.nn.functional.rms_norm(x, (7,), weight, eps)
             for weight, eps in ((None, 1e-5), (w, 1e-5), (w, 0.5))
         ],
+    ),
+    "norms twice": Case(
+        norm_cases.slopes, ((2, 3, 7), ROW, ROW), norm_cases.torch_slopes
     ),
     "matmul": Case(products, ((2, 3, 5), (5, 4), (2, 1, 5, 4)), torch_products),
     "attention": Case(attention.simple, (Q, K, K), attention.torch_simple),

@@ -1,11 +1,11 @@
-"""Rules of reductions and normalisations, which compute in fp32 or wider."""
+"""Rules of reductions and softmax, which compute in fp32 or wider."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-from ..ops import broadcast_to, cast, div, equal, reduce_mean, reduce_sum, reshape, rsqrt
+from ..ops import broadcast_to, cast, div, equal, reduce_sum, reshape
 from ..ops.conversions import wide
 from ..program import shape_of
 from ..tensor import Tensor
@@ -63,33 +63,3 @@ def softmax(op: Any, step: Step) -> None:
         return y * (g - reduce_sum(g * y, axis))
 
     step.give(op.operand, moved)
-
-
-@derivative("rmsnorm", "layernorm")
-def norm(op: Any, step: Step) -> None:
-    """Differentiates both norms over the last dimension."""
-    x, g = wide(step.read(op.operand)), wide(step.g)
-    weight, bias = op.weight, getattr(op, "bias", None)
-    centred = op.operation.name == "ark.layernorm"
-    if centred:
-        x = x - reduce_mean(x, -1)
-    inverse = rsqrt(reduce_mean(x * x, -1) + float(op.eps.value))
-    unit = x * inverse
-
-    def of_operand() -> Tensor:
-        scaled = g if weight is None else g * wide(step.read(weight))
-        result = scaled - unit * reduce_mean(scaled * unit, -1)
-        return inverse * (result - reduce_mean(scaled, -1) if centred else result)
-
-    step.give(op.operand, of_operand)
-    step.give(weight, lambda: _rows(g * unit))
-    step.give(bias, lambda: _rows(g))
-
-
-def _rows(x: Tensor) -> Tensor:
-    """Returns the sum over all dimensions but the last."""
-    return reduce_sum(reshape(x, (-1, x.shape[-1])), 0, keepdims=False) if x.size else _empty(x)
-
-
-def _empty(x: Tensor) -> Tensor:
-    return reduce_sum(x, tuple(range(x.ndim - 1)), keepdims=False)

@@ -30,6 +30,7 @@ void ark::buildCudaLowering(OpPassManager &pm, int64_t threads,
     // Runs before FlashAttention, which removes the loop over a single vCTA
     // only if no reduction is left beside the attention.
     pm.addPass(createFuseRowOpsPass({threads, warpSize}));
+    pm.addPass(createFuseRowBodiesPass({threads, warpSize}));
     pm.addPass(createFlashAttentionPass({threads}));
     pm.addPass(createUseTensorCoresPass({threads}));
     pm.addPass(createPrefetchWeightsPass({threads}));

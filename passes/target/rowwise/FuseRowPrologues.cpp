@@ -23,46 +23,12 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Upper bound of a thread's loads of one row: more would exceed its registers.
-static constexpr int64_t kMaxLoads = 16;
 /// Bytes after which the banks of shared memory repeat.
 static constexpr int64_t kBankBytes = 128;
 
 //===----------------------------------------------------------------------===//
 // Rows
 //===----------------------------------------------------------------------===//
-
-/// Returns true if a thread has fewer elements in `a` than in `b`, or equally
-/// many in wider loads.
-static bool isBetter(const RowShares &a, const RowShares &b) {
-  return std::tuple(a.getElements(), a.loads) <
-         std::tuple(b.getElements(), b.loads);
-}
-
-/// Returns the division of a buffer's rows among `warps` warps of `warpSize`
-/// threads with the fewest elements for each thread, or nothing if the rows
-/// cannot be divided equally.
-static std::optional<RowShares> getShares(MemRefType type, int64_t warps,
-                                          int64_t warpSize) {
-  int64_t count = type.getDimSize(0), size = type.getDimSize(1);
-  int64_t widest = kLoadBytes / getElementBytes(type.getElementType());
-  if (count == 0 || count > warps)
-    return std::nullopt;
-  // The threads of one warp combine the values of all warps of a row.
-  int64_t mostWarps = std::min(warps / count, warpSize);
-  std::optional<RowShares> best;
-  for (int64_t warpsPerRow = 1; warpsPerRow <= mostWarps; ++warpsPerRow)
-    for (int64_t width : {widest, widest / 2}) {
-      RowShares shares{warpSize, warpsPerRow, /*loads=*/0, width};
-      int64_t elements = warpsPerRow * shares.getStep();
-      shares.loads = elements > 0 ? size / elements : 0;
-      if (shares.loads == 0 || shares.loads > kMaxLoads || size % elements != 0)
-        continue;
-      if (!best || isBetter(shares, *best))
-        best = shares;
-    }
-  return best;
-}
 
 /// Returns the temporaries with rows that ops before the loop over vCTAs write.
 static SmallVector<Value> findRows(scf::ForOp vctas) {
@@ -87,47 +53,6 @@ static SmallVector<Operation *> getReaders(Value rows, scf::ForOp vctas) {
     if (vctas->isProperAncestor(user))
       readers.push_back(user);
   return readers;
-}
-
-/// Builds the code of a thread. Warps without a row recompute the share of
-/// the last warp without storing it, so that all warps reach the barriers.
-static void buildThread(ImplicitLocOpBuilder &builder, Value thread,
-                        int64_t warps, Value rows, const RowPrologue &prologue,
-                        const RowShares &shares) {
-  auto constant = [&](int64_t number) -> Value {
-    return arith::ConstantIndexOp::create(builder, number);
-  };
-  int64_t busy =
-      cast<MemRefType>(rows.getType()).getDimSize(0) * shares.warpsPerRow;
-  ThreadIndices indices;
-  indices.warp =
-      arith::DivUIOp::create(builder, thread, constant(shares.warpSize));
-  indices.inWarp =
-      arith::RemUIOp::create(builder, thread, constant(shares.warpSize));
-  Value owner = indices.warp;
-  if (busy < warps)
-    owner = arith::MinUIOp::create(builder, owner, constant(busy - 1));
-  Value warpsPerRow = constant(shares.warpsPerRow);
-  indices.row = arith::DivUIOp::create(builder, owner, warpsPerRow);
-  indices.warpOfRow = arith::RemUIOp::create(builder, owner, warpsPerRow);
-  SmallVector<Value> vectors = prologue.build(builder, indices, warps);
-  if (busy < warps) {
-    Value isThere = arith::CmpIOp::create(builder, arith::CmpIPredicate::ult,
-                                          indices.warp, constant(busy));
-    auto branch = scf::IfOp::create(builder, isThere, /*withElseRegion=*/false);
-    builder.setInsertionPoint(branch.thenBlock()->getTerminator());
-  }
-  Value first = shares.getFirst(builder, indices.warpOfRow, indices.inWarp);
-  int64_t bytes = shares.width *
-                  cast<MemRefType>(rows.getType()).getElementTypeBitWidth() / 8;
-  for (auto [load, vector] : llvm::enumerate(vectors)) {
-    Value element = arith::AddIOp::create(
-        builder, first,
-        constant(static_cast<int64_t>(load) * shares.getStep()));
-    vector::StoreOp::create(builder, vector, rows,
-                            ValueRange{indices.row, element},
-                            /*nontemporal=*/false, llvm::MaybeAlign(bytes));
-  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -168,7 +93,9 @@ static int64_t computeByWarps(Value rows, scf::ForOp vctas, int64_t threads,
                               int64_t warpSize) {
   int64_t warps = threads / warpSize;
   auto type = cast<MemRefType>(rows.getType());
-  std::optional<RowShares> shares = getShares(type, warps, warpSize);
+  std::optional<RowShares> shares =
+      divideRows(type.getDimSize(0), type.getDimSize(1),
+                 getElementBytes(type.getElementType()), warps, warpSize);
   if (!shares)
     return 0;
   SmallVector<Operation *> readers = getReaders(rows, vctas);
@@ -177,7 +104,10 @@ static int64_t computeByWarps(Value rows, scf::ForOp vctas, int64_t threads,
     return 0;
   ImplicitLocOpBuilder builder(vctas.getLoc(), vctas);
   Value thread = createMappedLoop(builder, threads);
-  buildThread(builder, thread, warps, rows, prologue, *shares);
+  ThreadIndices indices =
+      getThreadIndices(builder, thread, type.getDimSize(0), warps, *shares);
+  SmallVector<Value> vectors = prologue.build(builder, indices, warps);
+  storeRow(builder, indices, vectors, rows, warps, *shares);
   prologue.erase();
   padRows(rows, getReaders(rows, vctas));
   return type.getDimSize(0);

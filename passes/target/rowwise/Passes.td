@@ -32,6 +32,51 @@ def ExpandNormsPass : Pass<"ark-expand-norms", "::mlir::ModuleOp"> {
   ];
 }
 
+def FuseRowBodiesPass : Pass<"ark-fuse-row-bodies", "::mlir::ModuleOp"> {
+  let summary = "Compute the rows of a vCTA from registers";
+  let description = [{
+    Each op of a layer norm, of a softmax, or of the derivative of a norm reads the rows again. If
+    the ops of a vCTA compute nothing but the rows of one buffer, with two or more reductions, this
+    pass lets one or more warps compute each row. A thread loads its elements of the rows once, with
+    all loads in flight, and keeps them in registers from the first reduction to the store.
+    Reductions over a whole row go through shared memory, with one barrier.
+
+    The pass skips bodies with more rows than warps, or with a number of rows that is known at run
+    time only. It skips rows whose length is not a multiple of a warp's load, and rows that do not
+    fit into the registers of their warps.
+
+    ```mlir
+    scf.for %v = %begin to %end step %c1 {
+      linalg.generic ... ins(%g, %w : memref<4x768xbf16, ...>, memref<768xbf16>) outs(%sum : memref<4xf32>)
+      linalg.generic ... outs(%sum : memref<4xf32>)
+      linalg.generic ... ins(%g, %w, %x, %scale : ...) outs(%projection : memref<4xf32>)
+      linalg.generic ... ins(%g, %w, %x, %scale, %sum, %projection : ...) outs(%y : memref<4x768xbf16, ...>)
+    }
+    // =>
+    scf.for %v = %begin to %end step %c1 {
+      scf.forall (%thread) in (512) {
+        ... vector.load %g[%warp / 3, ...] ... vector.load %x[%warp / 3, ...] ... gpu.shuffle xor ...
+        vector.store %elements, %y[%warp / 3, ...]
+      } {mapping = [#gpu.thread<linear_dim_0>]}
+    }
+    ```
+  }];
+  let options = [
+    Option<"threads", "threads", "int64_t", /*default=*/"512",
+           "Threads of a CTA">,
+    Option<"warpSize", "warp-size", "int64_t", /*default=*/"0",
+           "Threads of a warp; 0 stands for those of the target">,
+  ];
+  let statistics = [
+    Statistic<"numRows", "rows", "Rows that warps compute">,
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect"
+  ];
+}
+
 def FuseRowOpsPass : Pass<"ark-fuse-row-ops", "::mlir::ModuleOp"> {
   let summary = "Fuse consecutive ops on a row, with one warp per row";
   let description = [{

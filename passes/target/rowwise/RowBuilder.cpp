@@ -3,6 +3,7 @@
 #include "passes/target/rowwise/RowBuilder.h"
 
 #include "passes/kernel/KernelAbi.h"
+#include "passes/target/memory_access/WideLoad.h"
 #include "passes/target/support/MappedLoop.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -10,6 +11,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
@@ -17,6 +19,36 @@ using namespace mlir::ark;
 
 /// Upper bound of the loads of one poll, each of which occupies four registers.
 static constexpr size_t kMaxPolledLoads = 12;
+
+/// Upper bound of a thread's loads of one row: more would exceed its registers.
+static constexpr int64_t kMaxLoads = 16;
+
+//===----------------------------------------------------------------------===//
+// Ops on rows
+//===----------------------------------------------------------------------===//
+
+static bool isConstant(Value value) {
+  Operation *op = value.getDefiningOp();
+  return op && op->hasTrait<OpTrait::ConstantLike>();
+}
+
+bool ark::dependsOnElementsAndConstants(linalg::GenericOp op,
+                                        bool allowsIndices) {
+  if (!op.hasPureBufferSemantics() || op.getNumDpsInits() != 1)
+    return false;
+  SetVector<Value> captured;
+  getUsedValuesDefinedAbove(op->getRegions(), captured);
+  for (Value input : op.getInputs())
+    if (!isa<ShapedType>(input.getType()))
+      captured.insert(input);
+  return llvm::all_of(captured, isConstant) &&
+         llvm::all_of(op.getBlock()->without_terminator(),
+                      [=](Operation &inner) {
+                        return isMemoryEffectFree(&inner) &&
+                               inner.getNumRegions() == 0 &&
+                               (allowsIndices || !isa<linalg::IndexOp>(inner));
+                      });
+}
 
 Operation *ark::getCombiner(linalg::GenericOp op) {
   if (op.getNumLoops() != 2 || op.getNumReductionLoops() != 1)
@@ -31,6 +63,21 @@ Operation *ark::getCombiner(linalg::GenericOp op) {
   return combiner;
 }
 
+bool ark::isScalarOp(linalg::GenericOp op) {
+  return op.getNumLoops() == 1 && op.getNumParallelLoops() == 1;
+}
+
+bool ark::writesRow(linalg::GenericOp op, bool allowsIndices) {
+  return dependsOnElementsAndConstants(op, allowsIndices) &&
+         op.getNumLoops() == 2 && op.getNumParallelLoops() == 2 &&
+         op.getIndexingMapsArray().back().isIdentity() &&
+         op.getRegionOutputArgs()[0].use_empty();
+}
+
+//===----------------------------------------------------------------------===//
+// Division of rows
+//===----------------------------------------------------------------------===//
+
 int64_t RowShares::getStep() const { return warpSize * width; }
 
 Value RowShares::getFirst(ImplicitLocOpBuilder &builder, Value warpOfRow,
@@ -42,6 +89,88 @@ Value RowShares::getFirst(ImplicitLocOpBuilder &builder, Value warpOfRow,
   return arith::AddIOp::create(builder, times(warpOfRow, loads * getStep()),
                                times(inWarp, width));
 }
+
+/// Returns true if a thread has fewer elements in `a` than in `b`, or equally
+/// many in wider loads.
+static bool isBetter(const RowShares &a, const RowShares &b) {
+  return std::tuple(a.getElements(), a.loads) <
+         std::tuple(b.getElements(), b.loads);
+}
+
+std::optional<RowShares> ark::divideRows(int64_t rows, int64_t columns,
+                                         int64_t bytes, int64_t warps,
+                                         int64_t warpSize) {
+  int64_t widest = kLoadBytes / bytes;
+  if (rows == 0 || rows > warps)
+    return std::nullopt;
+  // The threads of one warp combine the values of all warps of a row.
+  int64_t mostWarps = std::min(warps / rows, warpSize);
+  std::optional<RowShares> best;
+  for (int64_t warpsPerRow = 1; warpsPerRow <= mostWarps; ++warpsPerRow)
+    for (int64_t width : {widest, widest / 2}) {
+      RowShares shares{warpSize, warpsPerRow, /*loads=*/0, width};
+      int64_t elements = warpsPerRow * shares.getStep();
+      shares.loads = elements > 0 ? columns / elements : 0;
+      if (shares.loads == 0 || shares.loads > kMaxLoads ||
+          columns % elements != 0)
+        continue;
+      if (!best || isBetter(shares, *best))
+        best = shares;
+    }
+  return best;
+}
+
+ThreadIndices ark::getThreadIndices(ImplicitLocOpBuilder &builder, Value thread,
+                                    int64_t rows, int64_t warps,
+                                    const RowShares &shares) {
+  auto constant = [&](int64_t number) -> Value {
+    return arith::ConstantIndexOp::create(builder, number);
+  };
+  int64_t busy = rows * shares.warpsPerRow;
+  ThreadIndices indices;
+  indices.warp =
+      arith::DivUIOp::create(builder, thread, constant(shares.warpSize));
+  indices.inWarp =
+      arith::RemUIOp::create(builder, thread, constant(shares.warpSize));
+  Value owner = indices.warp;
+  if (busy < warps)
+    owner = arith::MinUIOp::create(builder, owner, constant(busy - 1));
+  Value warpsPerRow = constant(shares.warpsPerRow);
+  indices.row = arith::DivUIOp::create(builder, owner, warpsPerRow);
+  indices.warpOfRow = arith::RemUIOp::create(builder, owner, warpsPerRow);
+  return indices;
+}
+
+void ark::storeRow(ImplicitLocOpBuilder &builder, const ThreadIndices &indices,
+                   ArrayRef<Value> vectors, Value rows, int64_t warps,
+                   const RowShares &shares) {
+  OpBuilder::InsertionGuard restore(builder);
+  auto constant = [&](int64_t number) -> Value {
+    return arith::ConstantIndexOp::create(builder, number);
+  };
+  auto type = cast<MemRefType>(rows.getType());
+  int64_t busy = type.getDimSize(0) * shares.warpsPerRow;
+  if (busy < warps) {
+    Value isThere = arith::CmpIOp::create(builder, arith::CmpIPredicate::ult,
+                                          indices.warp, constant(busy));
+    auto branch = scf::IfOp::create(builder, isThere, /*withElseRegion=*/false);
+    builder.setInsertionPoint(branch.thenBlock()->getTerminator());
+  }
+  Value first = shares.getFirst(builder, indices.warpOfRow, indices.inWarp);
+  int64_t bytes = shares.width * type.getElementTypeBitWidth() / 8;
+  for (auto [load, vector] : llvm::enumerate(vectors)) {
+    Value element = arith::AddIOp::create(
+        builder, first,
+        constant(static_cast<int64_t>(load) * shares.getStep()));
+    vector::StoreOp::create(builder, vector, rows,
+                            ValueRange{indices.row, element},
+                            /*nontemporal=*/false, llvm::MaybeAlign(bytes));
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Building
+//===----------------------------------------------------------------------===//
 
 /// Returns the first element that the thread loads with load `load`.
 Value RowBuilder::getElement(int64_t load) {
@@ -120,7 +249,10 @@ Value RowBuilder::import(Value constant) {
   return imported;
 }
 
-Value RowBuilder::inlineRegion(linalg::GenericOp op, ArrayRef<Value> values) {
+/// Clones the ops of a region for some elements. `loops` are the indices of the
+/// iteration, which a region without index ops does not read.
+Value RowBuilder::inlineRegion(linalg::GenericOp op, ArrayRef<Value> values,
+                               ArrayRef<Value> loops) {
   IRMapping mapping;
   SetVector<Value> captured;
   getUsedValuesDefinedAbove(op->getRegions(), captured);
@@ -129,8 +261,12 @@ Value RowBuilder::inlineRegion(linalg::GenericOp op, ArrayRef<Value> values) {
   for (auto [argument, value] :
        llvm::zip(op.getBlock()->getArguments(), values))
     mapping.map(argument, value);
-  for (Operation &inner : op.getBlock()->without_terminator())
-    builder.clone(inner, mapping);
+  for (Operation &inner : op.getBlock()->without_terminator()) {
+    if (auto loop = dyn_cast<linalg::IndexOp>(inner))
+      mapping.map(loop.getResult(), loops[loop.getDim()]);
+    else
+      builder.clone(inner, mapping);
+  }
   return mapping.lookupOrDefault(op.getBlock()->getTerminator()->getOperand(0));
 }
 
@@ -160,8 +296,10 @@ SmallVector<Value> RowBuilder::getElements(linalg::GenericOp op, int64_t load,
 void RowBuilder::buildRowScalar(linalg::GenericOp op) {
   Value out = op.getDpsInits()[0];
   SmallVector<Value> values;
-  for (Value input : op.getInputs())
-    values.push_back(import(input));
+  for (Value input : op.getInputs()) {
+    Value scalar = rowScalars.lookup(input);
+    values.push_back(scalar ? scalar : import(input));
+  }
   Value before = rowScalars.lookup(out);
   if (!before) {
     // The initial content of the buffer has no reader.
@@ -265,4 +403,18 @@ SmallVector<Value> RowBuilder::buildRow(linalg::GenericOp op) {
         elements));
   }
   return vectors;
+}
+
+SmallVector<Value> RowBuilder::buildNumbers(linalg::GenericOp op) {
+  auto type = cast<MemRefType>(op.getDpsInits()[0].getType());
+  SmallVector<Value> values, numbers;
+  for (Value input : op.getInputs()) {
+    Value scalar = rowScalars.lookup(input);
+    values.push_back(scalar ? scalar : import(input));
+  }
+  values.push_back(arith::ConstantOp::create(
+      builder, builder.getZeroAttr(type.getElementType())));
+  for (int64_t column = 0; column < type.getDimSize(1); ++column)
+    numbers.push_back(inlineRegion(op, values, {indices.row, index(column)}));
+  return numbers;
 }

@@ -28,14 +28,47 @@ struct RowShares {
                  Value inWarp) const;
 };
 
+/// Returns the division of rows of `columns` elements of `bytes` bytes among
+/// `warps` warps of `warpSize` threads with the fewest elements for each
+/// thread, or nothing if the rows cannot be divided equally.
+std::optional<RowShares> divideRows(int64_t rows, int64_t columns,
+                                    int64_t bytes, int64_t warps,
+                                    int64_t warpSize);
+
 /// The row of a thread, the index of its warp among the warps of this row and
 /// among the warps of the CTA, and the index of the thread in its warp.
 struct ThreadIndices {
   Value row, warpOfRow, warp, inWarp;
 };
 
+/// Returns the indices of a thread among `warps` warps. Warps without a row
+/// compute the share of the last warp again, so that all warps reach the
+/// barriers.
+ThreadIndices getThreadIndices(ImplicitLocOpBuilder &builder, Value thread,
+                               int64_t rows, int64_t warps,
+                               const RowShares &shares);
+
+/// Stores the elements of a thread, one vector per load. Warps without a row
+/// store nothing.
+void storeRow(ImplicitLocOpBuilder &builder, const ThreadIndices &indices,
+              ArrayRef<Value> vectors, Value rows, int64_t warps,
+              const RowShares &shares);
+
+/// Returns true if each iteration of an op, which may be a reduction, depends
+/// on the elements of its operands and on constants only: not on other memory,
+/// nor, unless `allowsIndices`, on loop indices.
+bool dependsOnElementsAndConstants(linalg::GenericOp op,
+                                   bool allowsIndices = false);
+
 /// Returns the combining op of `scalar += f(row, ...)`; null for other ops.
 Operation *getCombiner(linalg::GenericOp op);
+
+/// Returns true for `scalar = f(scalar, ...)`, which does not read the row.
+bool isScalarOp(linalg::GenericOp op);
+
+/// Returns true for an op that writes each element of a row without reading
+/// it. The elements depend on indices only if `allowsIndices`.
+bool writesRow(linalg::GenericOp op, bool allowsIndices = false);
 
 /// Builds a row with the threads of several warps.
 class RowBuilder {
@@ -53,9 +86,17 @@ public:
   /// Returns the thread's elements of the row that an op writes, one vector per
   /// load.
   SmallVector<Value> buildRow(linalg::GenericOp op);
+  /// Returns the numbers that an op computes from numbers of the row, one for
+  /// each column of its result.
+  SmallVector<Value> buildNumbers(linalg::GenericOp op);
   /// Keeps the elements of a row that an op writes for the ops that read it.
   void buildIntermediate(linalg::GenericOp op) {
-    loaded[op.getDpsInits()[0]] = buildRow(op);
+    SmallVector<Value> row = buildRow(op);
+    loaded[op.getDpsInits()[0]] = std::move(row);
+  }
+  /// Returns the kept elements of the rows that an op writes.
+  ArrayRef<Value> getIntermediate(linalg::GenericOp op) const {
+    return loaded.find(op.getDpsInits()[0])->second;
   }
 
 private:
@@ -66,7 +107,8 @@ private:
   void addLoads(ReceivePacketsOp op, SmallVectorImpl<PacketLoad> &loads);
   void keep(Value input, ArrayRef<Value> words);
   Value import(Value constant);
-  Value inlineRegion(linalg::GenericOp op, ArrayRef<Value> values);
+  Value inlineRegion(linalg::GenericOp op, ArrayRef<Value> values,
+                     ArrayRef<Value> loops = {});
   SmallVector<Value> getElements(linalg::GenericOp op, int64_t load,
                                  int64_t element);
   Value combine(Operation *combiner, Value a, Value b);

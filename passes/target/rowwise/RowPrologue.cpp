@@ -9,7 +9,6 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
-#include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
 using namespace mlir::ark;
@@ -26,38 +25,8 @@ static constexpr int64_t kMaxIntermediateWords = 48;
 // Matching
 //===----------------------------------------------------------------------===//
 
-static bool isConstant(Value value) {
-  Operation *op = value.getDefiningOp();
-  return op && op->hasTrait<OpTrait::ConstantLike>();
-}
-
-/// Returns true if each iteration of an op, which may be a reduction, depends
-/// on the elements of its operands and on constants only: not on loop indices
-/// or other memory.
-static bool dependsOnElementsAndConstants(linalg::GenericOp op) {
-  if (!op.hasPureBufferSemantics() || op.getNumDpsInits() != 1)
-    return false;
-  SetVector<Value> captured;
-  getUsedValuesDefinedAbove(op->getRegions(), captured);
-  for (Value input : op.getInputs())
-    if (!isa<ShapedType>(input.getType()))
-      captured.insert(input);
-  return llvm::all_of(captured, isConstant) &&
-         llvm::all_of(op.getBlock()->without_terminator(),
-                      [](Operation &inner) {
-                        return isMemoryEffectFree(&inner) &&
-                               inner.getNumRegions() == 0 &&
-                               !isa<linalg::IndexOp>(inner);
-                      });
-}
-
 static int64_t getDim(Value buffer, int64_t dim) {
   return cast<MemRefType>(buffer.getType()).getDimSize(dim);
-}
-
-/// Returns true for `scalar = f(scalar, ...)`, which does not read the row.
-static bool isScalarOp(linalg::GenericOp op) {
-  return op.getNumLoops() == 1 && op.getNumParallelLoops() == 1;
 }
 
 RowPrologue::RowPrologue(Value rows, ArrayRef<Operation *> users,
@@ -102,15 +71,6 @@ bool RowPrologue::addInput(Value input, AffineMap map) {
 bool RowPrologue::isBeforeLoop(Operation *op) const {
   scf::ForOp loop = vctas;
   return op->getBlock() == loop->getBlock() && op->isBeforeInBlock(loop);
-}
-
-/// Returns true for an op before the loop over vCTAs that writes each element
-/// of a row without reading it.
-static bool writesRow(linalg::GenericOp op) {
-  return dependsOnElementsAndConstants(op) && op.getNumLoops() == 2 &&
-         op.getNumParallelLoops() == 2 &&
-         op.getIndexingMapsArray().back().isIdentity() &&
-         op.getRegionOutputArgs()[0].use_empty();
 }
 
 /// Matches all ops that write a row scalar, each op once.

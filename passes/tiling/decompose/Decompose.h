@@ -33,6 +33,8 @@ void populateDecomposeMatmul(const TypeConverter &converter,
                              RewritePatternSet &patterns);
 void populateDecomposeNorm(const TypeConverter &converter,
                            RewritePatternSet &patterns);
+void populateDecomposeNormGradient(const TypeConverter &converter,
+                                   RewritePatternSet &patterns);
 void populateDecomposeQuantizedMatmul(const TypeConverter &converter,
                                       RewritePatternSet &patterns);
 void populateDecomposeReduce(const TypeConverter &converter,

@@ -1,9 +1,11 @@
 //===- AlignRows.cpp - Equal rows for a chain of row ops ------------------===//
 //
-// The derivative of a norm is a chain of elementwise ops and of sums over rows.
-// Two tasks of the chain can be fused if their tiles have the same rows. Tiles
-// chosen by bytes alone have different numbers of rows: a sum writes no row,
-// and the dtypes of ops differ.
+// The derivative of a softmax, or of a norm over other dimensions than the last
+// one, is a chain of elementwise ops and of sums over rows. Two tasks of the
+// chain can be fused if their tiles have the same rows. Tiles chosen by bytes
+// alone have different numbers of rows: a sum writes no row, and the dtypes of
+// ops differ. The same holds for the statistics of a norm beside the gradient
+// of its operand, which read the same rows.
 //
 //===----------------------------------------------------------------------===//
 
@@ -76,7 +78,32 @@ static void alignChain(ArrayRef<GroupOp> chain, size_t rank) {
     group.setTile(withRows(group, rows));
 }
 
+/// Returns the tensor whose rows the anchor of a group reads as its first
+/// operand, or null.
+template <typename AnchorT>
+static Value getRowsRead(GroupOp group) {
+  Operation *anchor = getTileAnchor(group);
+  if (!isa_and_present<AnchorT>(anchor))
+    return {};
+  auto rows = dyn_cast<BlockArgument>(anchor->getOperand(0));
+  return rows ? group.getInputs()[rows.getArgNumber()] : Value();
+}
+
+/// Gives the statistics of a norm, and the gradient of its operand, equal rows.
+static void alignStatistics(GroupOp statistics, const Movable &movable) {
+  Value rows = getRowsRead<NormStatisticsOp>(statistics);
+  if (!rows || !movable.contains(statistics))
+    return;
+  for (Operation *user : rows.getUsers())
+    if (auto gradient = dyn_cast<GroupOp>(user);
+        gradient && movable.contains(gradient) &&
+        getRowsRead<NormInputGradientOp>(gradient) == rows)
+      alignChain({statistics, gradient}, getShape(rows).size());
+}
+
 void ark::alignRows(ProgramOp program, const Movable &movable) {
+  for (auto group : program.getBody().getOps<GroupOp>())
+    alignStatistics(group, movable);
   llvm::EquivalenceClasses<Operation *> chains;
   llvm::MapVector<Operation *, ArrayRef<int64_t>> shapes;
   for (auto group : program.getBody().getOps<GroupOp>())

@@ -35,8 +35,9 @@ def SelectTilesPass : Pass<"ark-select-tiles", "::mlir::ark::ProgramOp"> {
       rows.
     - row ops: whole rows, with `row-bytes` bytes of input and output.
     - chains of elementwise ops and of reductions of their rows (GPUs), such as the derivative of a
-      norm: the rows of the smallest of their tiles, if no tile would shrink to less than a quarter,
-      so that the tasks can be fused.
+      softmax: the rows of the smallest of their tiles, if no tile would shrink to less than a
+      quarter, so that the tasks can be fused. The same holds for the gradient of a norm's operand
+      and the statistics of the same rows.
     - in all cases, `tiles-per-sm` tiles per SM if there is enough work; on GPUs, one.
     - norms with at most as many rows as an SM has warps, if only matmuls that need all rows read
       them: all rows (GPUs), so that the matmuls can repeat the norm.

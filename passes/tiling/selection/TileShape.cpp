@@ -124,9 +124,14 @@ int64_t ark::getLeastColumns(GroupOp group, TargetAttr target) {
   int64_t length = 1;
   for (int64_t axis : axes.asArrayRef())
     length *= operand.getDimSize(axis);
-  return length < kLongColumn
-             ? 1
-             : divideCeil(kSectorBytes, getBytes(operand.getElementType()));
+  if (length < kLongColumn)
+    return 1;
+  // A prologue may widen the elements that it reads.
+  int64_t bytes = getBytes(operand.getElementType());
+  for (BlockArgument input : group.getBody().getArguments())
+    if (tensorType(input).getShape() == operand.getShape())
+      bytes = std::min(bytes, getBytes(tensorType(input).getElementType()));
+  return divideCeil(kSectorBytes, bytes);
 }
 
 bool ark::isInterleaved(int64_t rows, int64_t rowsOfState, int64_t size) {
