@@ -180,6 +180,7 @@ register(
         readiness="ark_mlir.cli.readiness:find_hip",
         has_task_packets=True,
         has_ranks=True,
+        links_gpus=True,
         selects_devices=True,
         notifies_start=True,
         starts_together=False,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..devices import check_devices
 from ..errors import InvalidUsageError, UnsupportedError
 from ..runtime.cuda.api import CudaApi, count_devices
-from ..runtime.cuda.peers import kind_of, page_size
+from ..runtime.gpu.peers import page_size
 from ..runtime.ranks.rank_bundle import lanes_of_rank
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def read_facts(api: CudaApi) -> dict[str, Any]:
     """Returns the properties of a GPU that ranks compare."""
     return {
         "uuid": _uuid(api, api.device),
-        "kind": kind_of(api),
+        "kind": api.kind,
         "sms": api.attribute("MULTIPROCESSOR_COUNT"),
         "driver": int(api.call("cuDriverGetVersion")),
         "ordinal": api.ordinal,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import weakref
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -59,6 +59,13 @@ class CudaApi(GpuApi):
         unload_module="cuModuleUnload",
         find_function="cuModuleGetFunction",
         occupancy="cuOccupancyMaxActiveBlocksPerMultiprocessor",
+        can_access_peer="cuDeviceCanAccessPeer",
+        reserve_addresses="cuMemAddressReserve",
+        free_addresses="cuMemAddressFree",
+        create_memory="cuMemCreate",
+        release_memory="cuMemRelease",
+        map_memory="cuMemMap",
+        unmap_memory="cuMemUnmap",
     )
     device_type = CUDA
     warp_size = CUDA_WARP_SIZE
@@ -192,6 +199,61 @@ class CudaApi(GpuApi):
                 raise BusyError(error.message, notes=[note]) from None
 
         return launch
+
+    # -- memory that several GPUs map --------------------------------------------------------
+
+    @property
+    def kind(self) -> str:
+        """See :meth:`GpuApi.kind`, such as ``NVIDIA H200 (sm_90)``."""
+        name = bytes(self.call("cuDeviceGetName", 128, self.device)).split(b"\0")[0].decode()
+        major = self.attribute("COMPUTE_CAPABILITY_MAJOR")
+        minor = self.attribute("COMPUTE_CAPABILITY_MINOR")
+        return f"{name} (sm_{major}{minor})"
+
+    def memory_properties(self, *, shared: bool = False, rdma: bool = False) -> Any:
+        """See :meth:`GpuApi.memory_properties`."""
+        properties = self.driver.CUmemAllocationProp()
+        properties.type = self.driver.CUmemAllocationType.CU_MEM_ALLOCATION_TYPE_PINNED
+        properties.location = self._location(self.ordinal)
+        if shared:
+            properties.requestedHandleTypes = self._file_descriptor()
+        if rdma and self.attribute("GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED"):
+            properties.allocFlags.gpuDirectRDMACapable = 1
+        return properties
+
+    def page_of(self, properties: Any) -> int:
+        """See :meth:`GpuApi.page_of`."""
+        flags = self.driver.CUmemAllocationGranularity_flags
+        minimum = flags.CU_MEM_ALLOC_GRANULARITY_MINIMUM
+        return int(self.call("cuMemGetAllocationGranularity", properties, minimum))
+
+    def grant_access(self, address: int, nbytes: int, ordinals: Sequence[int]) -> None:
+        """See :meth:`GpuApi.grant_access`."""
+        entries: list[Any] = []
+        for ordinal in ordinals:
+            entry = self.driver.CUmemAccessDesc()
+            entry.location = self._location(ordinal)
+            entry.flags = self.driver.CUmemAccess_flags.CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+            entries.append(entry)
+        self.call("cuMemSetAccess", address, nbytes, entries, len(entries))
+
+    def export_memory(self, handle: Any) -> int:
+        """See :meth:`GpuApi.export_memory`."""
+        return int(self.call("cuMemExportToShareableHandle", handle, self._file_descriptor(), 0))
+
+    def import_memory(self, file: int) -> Any:
+        """See :meth:`GpuApi.import_memory`."""
+        return self.call("cuMemImportFromShareableHandle", file, self._file_descriptor())
+
+    def _file_descriptor(self) -> Any:
+        kinds = self.driver.CUmemAllocationHandleType
+        return kinds.CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+
+    def _location(self, ordinal: int) -> Any:
+        location = self.driver.CUmemLocation()
+        location.type = self.driver.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE
+        location.id = ordinal
+        return location
 
 
 def count_devices() -> int:

@@ -6,7 +6,7 @@ import os
 import time
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -59,6 +59,13 @@ class Names(NamedTuple):
         unload_module: unloads a module.
         find_function: returns the function of a module with a name.
         occupancy: returns the number of CTAs of a function that a multiprocessor holds at once.
+        can_access_peer: returns 1 if a device can access the memory of another device.
+        reserve_addresses: reserves addresses of virtual memory.
+        free_addresses: frees reserved addresses.
+        create_memory: returns a handle of new memory.
+        release_memory: releases a handle of memory; mappings keep the memory.
+        map_memory: maps memory at reserved addresses.
+        unmap_memory: unmaps memory.
     """
 
     allocate: str
@@ -84,6 +91,13 @@ class Names(NamedTuple):
     unload_module: str
     find_function: str
     occupancy: str
+    can_access_peer: str
+    reserve_addresses: str
+    free_addresses: str
+    create_memory: str
+    release_memory: str
+    map_memory: str
+    unmap_memory: str
 
     @property
     def waits(self) -> frozenset[str]:
@@ -122,6 +136,7 @@ class GpuApi(ABC):
         is_coherent: True if all memory of the device is coherent: the host may read and write it
             while a kernel uses it.
         default_stream: the handle of the default stream, with which blocking streams synchronise.
+        device: the device, as functions of the vendor's driver take it.
     """
 
     names: Names
@@ -131,10 +146,12 @@ class GpuApi(ABC):
     coherent_flags: tuple[int, ...] = ()
     is_coherent: bool = True
     default_stream: int
+    device: Any
 
     def __init__(self, driver: Any, ordinal: int) -> None:
         self.driver = driver
         self.ordinal = ordinal
+        self.device = ordinal
         self._release: Callable[[], object] | None = None
         self._owned: set[object] = set()
         self._closed = False
@@ -232,6 +249,48 @@ class GpuApi(ABC):
         The function raises BusyError if the vendor's driver refuses the launch since other work
         occupies the GPU.
         """
+
+    # -- memory that several GPUs map --------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def kind(self) -> str:
+        """The name and the architecture of the GPU."""
+
+    @abstractmethod
+    def memory_properties(self, *, shared: bool = False, rdma: bool = False) -> Any:
+        """Returns the properties of memory on this GPU that other GPUs can map.
+
+        Args:
+            shared: True if other processes map the memory, too, by a file descriptor.
+            rdma: True if network adapters access the memory, too, where the GPU has a way.
+
+        Raises UnsupportedError if the vendor's package lacks a function for such memory.
+        """
+
+    def create_memory(self, nbytes: int, properties: Any) -> Any:
+        """Returns a handle of new memory, a multiple of its pages, which the caller releases.
+
+        Raises DeviceError if memory is short, and UnsupportedError if the vendor's driver has no
+        memory with these properties.
+        """
+        return self.call(self.names.create_memory, nbytes, properties, 0)
+
+    @abstractmethod
+    def page_of(self, properties: Any) -> int:
+        """Returns the bytes of a page of memory with these properties."""
+
+    @abstractmethod
+    def grant_access(self, address: int, nbytes: int, ordinals: Sequence[int]) -> None:
+        """Lets GPUs read and write mapped memory."""
+
+    @abstractmethod
+    def export_memory(self, handle: Any) -> int:
+        """Returns a file descriptor of memory, which the caller closes."""
+
+    @abstractmethod
+    def import_memory(self, file: int) -> Any:
+        """Returns a handle of the memory of a file descriptor, which the caller releases."""
 
     # -- queries -----------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,8 @@ from ..arrays.streams import ROCM
 from ..drivers.abi import HIP_WARP_SIZE
 from ..gpu.api import GpuApi, Launcher, Names
 from .image import HipImage
-from .library import architecture_of, find_library, plain_message
+from .library import architecture_of, find_library, plain_message, text_of
+from .records import UNCACHED, AccessDesc, AllocationProp, Location
 
 if TYPE_CHECKING:
     from ...bundle import Bundle
@@ -24,6 +25,8 @@ _HOST_MALLOC_COHERENT = 1 << 30
 _DEVICE_MALLOC_FINEGRAINED = 1
 _CAPTURE_MODE_RELAXED = 2
 _ROCM = "install ROCm 6.0 or later, and check that rocminfo lists the GPU"
+# Errors of HIP for a kind of memory that it does not have.
+_NO_SUCH_MEMORY = ("hipErrorInvalidValue", "hipErrorNotSupported")
 
 
 class HipApi(GpuApi):
@@ -62,6 +65,13 @@ class HipApi(GpuApi):
         unload_module="hipModuleUnload",
         find_function="hipModuleGetFunction",
         occupancy="hipModuleOccupancyMaxActiveBlocksPerMultiprocessor",
+        can_access_peer="hipDeviceCanAccessPeer",
+        reserve_addresses="hipMemAddressReserve",
+        free_addresses="hipMemAddressFree",
+        create_memory="hipMemCreate",
+        release_memory="hipMemRelease",
+        map_memory="hipMemMap",
+        unmap_memory="hipMemUnmap",
     )
     device_type = ROCM
     warp_size = HIP_WARP_SIZE
@@ -198,3 +208,59 @@ class HipApi(GpuApi):
             )  # fmt: skip
 
         return launch
+
+    # -- memory that several GPUs map --------------------------------------------------------
+
+    @property
+    def kind(self) -> str:
+        """See :meth:`GpuApi.kind`, such as ``AMD Instinct MI300X (gfx942)``."""
+        properties = self.call("hipGetDeviceProperties", self.ordinal)
+        return f"{text_of(properties.name)} ({architecture_of(properties)})"
+
+    def memory_properties(self, *, shared: bool = False, rdma: bool = False) -> AllocationProp:
+        """See :meth:`GpuApi.memory_properties`.
+
+        The memory is not cached: a GPU keeps other memory of its own in its L2, where stores of
+        other GPUs do not arrive before the kernel ends (docs/rationale.md).
+        """
+        properties = AllocationProp(type=UNCACHED, location=Location.of_device(self.ordinal))
+        if shared:
+            properties.handle_types = int(self._file_descriptor())
+        properties.flags.rdma = rdma
+        return properties
+
+    def create_memory(self, nbytes: int, properties: Any) -> Any:
+        """See :meth:`GpuApi.create_memory`."""
+        try:
+            return super().create_memory(nbytes, properties)
+        except DeviceError as error:
+            if not error.message.endswith(_NO_SUCH_MEMORY):
+                raise
+            raise UnsupportedError(
+                f"ROCm of this machine has no uncached memory that GPUs share: {error.message}",
+                notes=["install a later ROCm, or compile with devices=[0] to share one GPU"],
+            ) from None
+
+    def page_of(self, properties: Any) -> int:
+        """See :meth:`GpuApi.page_of`."""
+        flags = self.driver.hipMemAllocationGranularity_flags
+        minimum = flags.hipMemAllocationGranularityMinimum
+        return int(self.call("hipMemGetAllocationGranularity", properties, minimum))
+
+    def grant_access(self, address: int, nbytes: int, ordinals: Sequence[int]) -> None:
+        """See :meth:`GpuApi.grant_access`."""
+        entries = (AccessDesc * len(ordinals))(*map(AccessDesc.of_device, ordinals))
+        self.call("hipMemSetAccess", address, nbytes, entries, len(entries))
+
+    def export_memory(self, handle: Any) -> int:
+        """See :meth:`GpuApi.export_memory`."""
+        file = (ctypes.c_int * 1)()
+        self.call("hipMemExportToShareableHandle", file, handle, self._file_descriptor(), 0)
+        return int(file[0])
+
+    def import_memory(self, file: int) -> Any:
+        """See :meth:`GpuApi.import_memory`."""
+        return self.call("hipMemImportFromShareableHandle", file, self._file_descriptor())
+
+    def _file_descriptor(self) -> Any:
+        return self.driver.hipMemAllocationHandleType.hipMemHandleTypePosixFileDescriptor

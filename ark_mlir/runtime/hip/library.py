@@ -19,6 +19,7 @@ __all__ = [
 INSTALL = "pip install 'ark-mlir[hip]'"
 # The functions that the runtime calls, with the number of their arguments in hip-python.
 FUNCTIONS = {
+    "hipDeviceCanAccessPeer": 2,
     "hipDeviceGetAttribute": 2,
     "hipEventCreateWithFlags": 1,
     "hipEventDestroy": 1,
@@ -33,6 +34,16 @@ FUNCTIONS = {
     "hipHostMalloc": 2,
     "hipInit": 1,
     "hipMalloc": 1,
+    "hipMemAddressFree": 2,
+    "hipMemAddressReserve": 4,
+    "hipMemCreate": 3,
+    "hipMemExportToShareableHandle": 4,
+    "hipMemGetAllocationGranularity": 2,
+    "hipMemImportFromShareableHandle": 2,
+    "hipMemMap": 5,
+    "hipMemRelease": 1,
+    "hipMemSetAccess": 4,
+    "hipMemUnmap": 2,
     "hipMemcpyDtoDAsync": 4,
     "hipMemcpyDtoHAsync": 4,
     "hipMemcpyHtoDAsync": 4,
@@ -58,6 +69,8 @@ ENUMERATIONS = {
         "hipDeviceAttributeMaxSharedMemoryPerBlock",
         "hipDeviceAttributeMultiprocessorCount",
     ),
+    "hipMemAllocationGranularity_flags": ("hipMemAllocationGranularityMinimum",),
+    "hipMemAllocationHandleType": ("hipMemHandleTypePosixFileDescriptor",),
     "hipPointer_attribute": ("HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL",),
 }
 # The module with the C functions until version 7, and from version 10 on.

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from ark_mlir.runtime.cuda.api import CudaApi
 from ark_mlir.runtime.cuda.blocks import divide_blocks
-from ark_mlir.runtime.cuda.peers import PeerMemory
-from ark_mlir.runtime.cuda.world import CudaWorldDriver
+from ark_mlir.runtime.gpu.peers import PeerMemory
+from ark_mlir.runtime.gpu.world import GpuWorldDriver
 from ark_mlir.runtime.ranks.rank_bundle import bytes_of_block
 from ark_mlir.runtime.ranks.relocation import relocate
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _PAGE = 2 << 20
 
 
-class FarWorldDriver(CudaWorldDriver):
+class FarWorldDriver(GpuWorldDriver):
     """Runs ranks on a GPU each: the shared memory of each rank is one block.
 
     Args:

@@ -54,7 +54,7 @@ _TABLE = (
         "The last barrier of the iteration orders the load after the store. A lane that is an "
         "iteration behind continues with either value.",
         (),
-        ("ptx_ld.relaxed.sys of ark_load_stop (CudaPeerRanks.mlir): at the scope of the GPU",),
+        ("ptx_ld.relaxed.sys of ark_load_stop (GpuPeerRanks.mlir): at the scope of the GPU",),
     ),
     # -- products ------------------------------------------------------------------------------
     Reason(
