@@ -39,8 +39,8 @@ class BackendInfo:
         is_gpu: True if the machines are GPUs, whose targets may end in numbers of GPUs.
         has_task_packets: True if kernels exchange task packets.
         has_ranks: True if programs of several ranks can be compiled.
-        links_gpus: True if each rank of a program can have a GPU of its own; otherwise all ranks
-            share one GPU.
+        links_domains: True if the ranks of a program can have several domains, between which a
+            network library copies.
         selects_devices: True if the caller selects the GPUs that run a program.
         process_memory: the memory that the processes of several ranks share: that of the host or
             of the GPUs; empty if a process cannot be one rank.
@@ -62,7 +62,7 @@ class BackendInfo:
     is_gpu: bool = True
     has_task_packets: bool = False
     has_ranks: bool = False
-    links_gpus: bool = False
+    links_domains: bool = False
     selects_devices: bool = False
     process_memory: Literal["", "host", "gpu"] = ""
     notifies_start: bool = False
@@ -151,6 +151,7 @@ register(
         readiness="ark_mlir.cli.readiness:find_cpu",
         is_gpu=False,
         has_ranks=True,
+        links_domains=True,
         process_memory="host",
     )
 )
@@ -163,7 +164,7 @@ register(
         readiness="ark_mlir.cli.readiness:find_cuda",
         has_task_packets=True,
         has_ranks=True,
-        links_gpus=True,
+        links_domains=True,
         selects_devices=True,
         process_memory="gpu",
         notifies_start=True,
@@ -180,7 +181,6 @@ register(
         readiness="ark_mlir.cli.readiness:find_hip",
         has_task_packets=True,
         has_ranks=True,
-        links_gpus=True,
         selects_devices=True,
         notifies_start=True,
         starts_together=False,

@@ -11,10 +11,10 @@ from ..errors import ArkError, DeviceError, UnsupportedError
 from ..runtime.cuda.api import CudaApi
 from ..runtime.cuda.blocks import NetworkHandles, divide_blocks
 from ..runtime.cuda.legacy_ipc import BorrowedBlock, LentBlock
-from ..runtime.gpu.peers import ExportedPart, MappedParts, page_size
 from ..runtime.drivers.abi import RANK_COUNTERS, SEMAPHORE_STRIDE
 from ..runtime.gpu.kernel import SharedMemory, begun_word
 from ..runtime.gpu.memory import DeviceBytes
+from ..runtime.gpu.peers import ExportedPart, MappedParts, page_size
 from ..runtime.ranks.rank_bundle import bytes_of_block
 from ..runtime.ranks.relocation import PartAddresses, relocate
 from ..runtime.ranks.routes import plan_network

@@ -223,6 +223,9 @@ class GpuWorldDriver:
             # The kernel of an abandoned launch may still signal, also to other GPUs.
             for driver in self._ranks:
                 driver.await_abandoned()
+            # If the counters of one GPU cannot be zeroed, those of all GPUs are invalid.
+            for driver in self._ranks:
+                driver.invalidate()
             # All counters are zeroed before the first launch: a kernel may signal to a GPU whose
             # own kernel has not begun.
             for driver in self._ranks:
@@ -394,6 +397,10 @@ class _RankDriver(GpuDriver):
     def dirty(self) -> bool:
         """True if the semaphores do not have the values that the next run expects."""
         return self._dirty
+
+    def invalidate(self) -> None:
+        """Makes the next run zero the semaphores."""
+        self._dirty = True
 
     def clear_semaphores(self) -> None:
         """Zeroes semaphores and packets, and waits for the memset."""

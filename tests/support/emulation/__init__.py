@@ -20,8 +20,8 @@ import numpy as np
 from ark_mlir.compiler import compile as compile_program
 from ark_mlir.runtime import Driver, Executable, World
 from ark_mlir.runtime.cuda.api import CudaApi
-from ark_mlir.runtime.gpu.world import GpuWorldDriver
 from ark_mlir.runtime.gpu.driver import GpuDriver
+from ark_mlir.runtime.gpu.world import GpuWorldDriver
 from ark_mlir.runtime.hip.api import HipApi
 from ark_mlir.targets import hip, resolve
 from ark_mlir.targets.cuda import use_toolchain

@@ -12,9 +12,9 @@ import numpy as np
 
 from ark_mlir.runtime.cuda.api import CudaApi
 from ark_mlir.runtime.cuda.blocks import NetworkHandles, divide_blocks
+from ark_mlir.runtime.gpu.memory import DeviceMemory
 from ark_mlir.runtime.gpu.peers import PeerMemory
 from ark_mlir.runtime.gpu.world import GpuWorldDriver
-from ark_mlir.runtime.gpu.memory import DeviceMemory
 from ark_mlir.runtime.ranks.rank_bundle import bytes_of_block
 from ark_mlir.runtime.ranks.relocation import relocate
 

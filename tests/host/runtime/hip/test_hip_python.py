@@ -13,6 +13,7 @@ import pytest
 
 import ark_mlir as ark
 from ark_mlir.bundle import write_bundle
+from ark_mlir.runtime.hip import records
 from ark_mlir.runtime.hip.api import HipApi
 from ark_mlir.runtime.hip.library import (
     ENUMERATIONS,
@@ -22,7 +23,12 @@ from ark_mlir.runtime.hip.library import (
     import_hip,
 )
 from ark_mlir.testing.fake_gpu import FakeHip
-from ark_mlir.testing.fake_gpu.hip import HipAttribute, HipError
+from ark_mlir.testing.fake_gpu.hip import (
+    HipAttribute,
+    HipError,
+    HipGranularity,
+    HipHandleType,
+)
 from ark_mlir.testing.toy import add_program, compile_c
 
 SUPPORT = Path(__file__).parents[3] / "support"
@@ -48,7 +54,7 @@ def test_every_function_of_the_api_is_listed() -> None:
         (Path(ark.__file__).parent / "runtime" / "hip" / name).read_text(encoding="utf-8")
         for name in ("api.py", "image.py")
     )
-    used = set(re.findall(r'"(hip[A-Z]\w+)"|driver\.(hip[A-Z]\w+)\(', text))
+    used = set(re.findall(r'"(hip(?!Error)[A-Z]\w+)"|driver\.(hip[A-Z]\w+)\(', text))
     names = {name for pair in used for name in pair if name}
     replaced = {"hipGetDeviceProperties", "hipThreadExchangeStreamCaptureMode"}
     assert names - replaced == set(FUNCTIONS) - {"hipRuntimeGetVersion"}
@@ -60,7 +66,12 @@ def test_enumerations(name: str) -> None:
 
 
 def test_numbers_of_the_stand_in() -> None:
-    for mine, theirs in ((HipError, hip.hipError_t), (HipAttribute, hip.hipDeviceAttribute_t)):
+    for mine, theirs in (
+        (HipError, hip.hipError_t),
+        (HipAttribute, hip.hipDeviceAttribute_t),
+        (HipGranularity, hip.hipMemAllocationGranularity_flags),
+        (HipHandleType, hip.hipMemAllocationHandleType),
+    ):
         assert {member.name: member.value for member in mine}.items() <= {
             member.name: member.value for member in theirs
         }.items()
@@ -77,6 +88,27 @@ def test_flags() -> None:
     assert (hip.hipStreamNonBlocking, hip.hipEventDisableTiming) == (1, 2)
     assert hip.hipStreamCaptureMode.hipStreamCaptureModeRelaxed == 2
     assert hip.hipStreamCaptureStatus.hipStreamCaptureStatusNone == 0
+
+
+def test_records() -> None:
+    """The layouts of records that the runtime fills in, and the numbers in them."""
+    for mine, theirs in (
+        (records.Location, hip.hipMemLocation),
+        (records.AllocationProp, hip.hipMemAllocationProp),
+        (records.AccessDesc, hip.hipMemAccessDesc),
+    ):
+        assert ctypes.sizeof(mine) == theirs().c_sizeof()
+    assert hip.hipMemAllocationType.hipMemAllocationTypeUncached == records.UNCACHED
+    given = records.AllocationProp(records.UNCACHED, 1, records.Location.of_device(3))
+    given.flags.rdma = True
+    seen = hip.hipMemAllocationProp.fromObj(given)
+    assert (seen.type, seen.location.type, seen.location.id, seen.allocFlags.gpuDirectRDMACapable) == (
+        hip.hipMemAllocationType.hipMemAllocationTypeUncached,
+        hip.hipMemLocationType.hipMemLocationTypeDevice, 3, 1,
+    )  # fmt: skip
+    access = hip.hipMemAccessDesc.fromObj(records.AccessDesc.of_device(5))
+    assert access.location.id == 5
+    assert access.flags == hip.hipMemAccessFlags.hipMemAccessFlagsProtReadWrite
 
 
 def test_without_a_gpu() -> None:
