@@ -137,6 +137,7 @@ class Member:
             raise UnsupportedError(
                 f"one process per rank works on {' and '.join(able)}, not on {backend}",
                 location=joined.where,
+                notes=["run all ranks in one process, without ark.distributed.init()"],
             )
         if devices is not None:
             raise InvalidUsageError(reason_against_devices(devices, backend))

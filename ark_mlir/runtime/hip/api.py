@@ -25,6 +25,8 @@ _HOST_MALLOC_COHERENT = 1 << 30
 _DEVICE_MALLOC_FINEGRAINED = 1
 _CAPTURE_MODE_RELAXED = 2
 _ROCM = "install ROCm 6.0 or later, and check that rocminfo lists the GPU"
+# The version of HIP from which on it imports the number of a file.
+_TAKES_FILES = 70100000
 # Errors of HIP for a kind of memory that it does not have.
 _NO_SUCH_MEMORY = ("hipErrorInvalidValue", "hipErrorNotSupported")
 
@@ -259,7 +261,17 @@ class HipApi(GpuApi):
         return int(file[0])
 
     def import_memory(self, file: int) -> Any:
-        """See :meth:`GpuApi.import_memory`."""
+        """See :meth:`GpuApi.import_memory`.
+
+        Raises UnsupportedError before ROCm 7.1, which takes the address of the number instead.
+        """
+        version = int(self.call("hipRuntimeGetVersion"))
+        if version < _TAKES_FILES:
+            raise UnsupportedError(
+                "HIP maps memory of other processes by file descriptors from ROCm 7.1 on; this is "
+                f"HIP {version // 10**7}.{version // 10**5 % 100}",
+                notes=["install ROCm 7.1 or later"],
+            )
         return self.call("hipMemImportFromShareableHandle", file, self._file_descriptor())
 
     def _file_descriptor(self) -> Any:

@@ -83,7 +83,7 @@ def test_rocm_without_uncached_memory(kernel: bytes) -> None:
 
 def test_memory_of_a_file_descriptor() -> None:
     """A part that is exported is mapped beside a part of this process, and both are freed."""
-    hip = FakeHip(devices=2)
+    hip = FakeHip(devices=2, version=70151831)
     api = HipApi(hip)
     api.open()
     page = page_size(api)
@@ -96,6 +96,23 @@ def test_memory_of_a_file_descriptor() -> None:
     parts.free()
     exported.release()
     own.release()
+    assert hip.held == 0
+
+
+def test_rocm_that_imports_no_file_descriptors() -> None:
+    hip = FakeHip(version=70051831)
+    api = HipApi(hip)
+    api.open()
+    page = page_size(api)
+    exported = ExportedPart(api, page)
+    file = exported.export()
+    with pytest.raises(
+        ark.UnsupportedError, match=r"from ROCm 7\.1 on; this is HIP 7\.0"
+    ) as caught:
+        MappedParts(api, None, [file], page)
+    os.close(file)
+    assert caught.value.notes == ("install ROCm 7.1 or later",)
+    exported.release()
     assert hip.held == 0
 
 
