@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
 
     from .runtime.drivers.interface import Driver
+    from .runtime.gpu.api import GpuApi
     from .targets import Backend
 
 __all__ = ["BackendInfo", "backend_info", "backend_names", "is_backend", "register", "registered"]
@@ -31,6 +32,8 @@ class BackendInfo:
         example: a target for which any machine can compile.
         code_generator: a function without arguments that returns the
             :class:`ark_mlir.targets.Backend`.
+        gpu_api: the class whose instances, for the `ordinal` of a GPU, are the API of the vendor's
+            driver; empty if the machines are no GPUs.
         driver: a function that takes the numbers of the GPUs, or None, and returns the
             :class:`ark_mlir.runtime.Driver`.
         readiness: a function without arguments that returns the
@@ -59,6 +62,7 @@ class BackendInfo:
     code_generator: str
     driver: str
     readiness: str = ""
+    gpu_api: str = ""
     is_gpu: bool = True
     has_task_packets: bool = False
     has_ranks: bool = False
@@ -79,6 +83,13 @@ class BackendInfo:
         Raises UnsupportedError if this machine lacks a requirement of the driver.
         """
         return _import(self.driver)(devices)
+
+    def make_gpu_api(self, ordinal: int = 0) -> GpuApi:
+        """Returns the API of the vendor's driver on a GPU.
+
+        Raises UnsupportedError if this machine lacks the GPU or a requirement of the API.
+        """
+        return _import(self.gpu_api)(ordinal=ordinal)
 
     def find_readiness(self) -> Any:
         """Returns the abilities of this machine, or None if the backend does not know them."""
@@ -162,6 +173,7 @@ register(
         code_generator="ark_mlir.targets.cuda:make_backend",
         driver="ark_mlir.runtime.cuda.devices:make_driver",
         readiness="ark_mlir.cli.readiness:find_cuda",
+        gpu_api="ark_mlir.runtime.cuda.api:CudaApi",
         has_task_packets=True,
         has_ranks=True,
         links_domains=True,
@@ -179,9 +191,11 @@ register(
         code_generator="ark_mlir.targets.hip:make_backend",
         driver="ark_mlir.runtime.hip.devices:make_driver",
         readiness="ark_mlir.cli.readiness:find_hip",
+        gpu_api="ark_mlir.runtime.hip.api:HipApi",
         has_task_packets=True,
         has_ranks=True,
         selects_devices=True,
+        process_memory="gpu",
         notifies_start=True,
         starts_together=False,
     )

@@ -159,7 +159,8 @@ class Member:
         uses_engine = on_gpus and self._engine is not None
         if self._links.shares_host or uses_engine:
             return
-        remedy = "pass engine= to ark.distributed.init" if on_gpus else "use cuda"
+        has_engine = on_gpus and backend_info(backend).links_domains
+        remedy = "pass engine= to ark.distributed.init" if has_engine else "use cuda"
         raise UnsupportedError(
             f"ranks connected by TCP cannot share memory of a host for {backend}: {remedy}",
             location=joined.where,

@@ -24,16 +24,14 @@ from processes import Launch, read_result
 
 SCRIPT = Path(__file__).with_name("world_scenarios.py")
 FOLDER = Path(os.environ.get("ARK_GPU_BUNDLES", Path(__file__).parents[2] / "build" / "gpu"))
-_PROCESSES = "a process for each rank needs NVIDIA GPUs"
 _TORCH_COMPILE = 'torch.compile(backend="ark") supports NVIDIA GPUs only'
 # The files whose tests are skipped if the bundles are for AMD GPUs, with the reason.
 FOR_NVIDIA = {
     "test_architectures.py": _TORCH_COMPILE,
     "test_assemblers.py": "ptxas, nvJitLink and the assembler in the driver are NVIDIA's",
-    "test_legacy_ipc.py": "memory of processes is shared by functions of CUDA",
+    "test_legacy_ipc.py": "the limits of legacy IPC are tested with functions of CUDA",
     "test_torch_compile.py": _TORCH_COMPILE,
     "test_torch_training.py": _TORCH_COMPILE,
-    "test_world_processes.py": _PROCESSES,
 }
 
 
@@ -67,15 +65,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skips the tests of `FOR_NVIDIA`, and others with processes, if the bundles are for AMD
-    GPUs."""
+    """Skips the tests of `FOR_NVIDIA` if the bundles are for AMD GPUs."""
     if backend_of_bundles() != "hip":
         return
     for item in items:
         if reason := FOR_NVIDIA.get(item.path.name):
             item.add_marker(pytest.mark.skip(reason=reason))
-        elif "launch" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.skip(reason=_PROCESSES))
 
 
 @pytest.fixture

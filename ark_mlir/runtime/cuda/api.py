@@ -13,7 +13,7 @@ from ...errors import BusyError, DeviceError, UnsupportedError
 from ...units import counted
 from ..arrays.streams import CUDA
 from ..drivers.abi import CUDA_WARP_SIZE
-from ..gpu.api import GpuApi, Launcher, Names
+from ..gpu.api import GpuApi, Launcher, Names, format_uuid
 from .image import CudaImage
 
 if TYPE_CHECKING:
@@ -59,14 +59,17 @@ class CudaApi(GpuApi):
         unload_module="cuModuleUnload",
         find_function="cuModuleGetFunction",
         occupancy="cuOccupancyMaxActiveBlocksPerMultiprocessor",
-        can_access_peer="cuDeviceCanAccessPeer",
         reserve_addresses="cuMemAddressReserve",
         free_addresses="cuMemAddressFree",
         create_memory="cuMemCreate",
         release_memory="cuMemRelease",
         map_memory="cuMemMap",
         unmap_memory="cuMemUnmap",
+        lend="cuIpcGetMemHandle",
+        close_borrowed="cuIpcCloseMemHandle",
     )
+    vendor = "NVIDIA"
+    library = "CUDA"
     device_type = CUDA
     warp_size = CUDA_WARP_SIZE
     host_flags = _DEVICEMAP
@@ -200,7 +203,7 @@ class CudaApi(GpuApi):
 
         return launch
 
-    # -- memory that several GPUs map --------------------------------------------------------
+    # -- several GPUs --------------------------------------------------------
 
     @property
     def kind(self) -> str:
@@ -209,6 +212,38 @@ class CudaApi(GpuApi):
         major = self.attribute("COMPUTE_CAPABILITY_MAJOR")
         minor = self.attribute("COMPUTE_CAPABILITY_MINOR")
         return f"{name} (sm_{major}{minor})"
+
+    @property
+    def device_count(self) -> int:
+        """See :meth:`GpuApi.device_count`."""
+        return int(self.call("cuDeviceGetCount"))
+
+    @property
+    def version(self) -> int:
+        """See :meth:`GpuApi.version`."""
+        return int(self.call("cuDriverGetVersion"))
+
+    @property
+    def runs_processes_at_once(self) -> bool:
+        """See :meth:`GpuApi.runs_processes_at_once`: with MPS."""
+        known = hasattr(self.driver.CUdevice_attribute, "CU_DEVICE_ATTRIBUTE_MPS_ENABLED")
+        return known and bool(self.attribute("MPS_ENABLED"))
+
+    def uuid_of(self, ordinal: int) -> str:
+        """See :meth:`GpuApi.uuid_of`."""
+        # Instances of a partitioned GPU (MIG) have different UUIDs by cuDeviceGetUuid_v2. Later
+        # packages have only cuDeviceGetUuid, which distinguishes them as well.
+        has_second = hasattr(self.driver, "cuDeviceGetUuid_v2")
+        device = self.call("cuDeviceGet", ordinal)
+        uuid = self.call("cuDeviceGetUuid_v2" if has_second else "cuDeviceGetUuid", device)
+        return format_uuid(bytes(uuid.bytes))
+
+    def can_access(self, ordinal: int) -> bool:
+        """See :meth:`GpuApi.can_access`."""
+        other = self.call("cuDeviceGet", ordinal)
+        return bool(self.call("cuDeviceCanAccessPeer", self.device, other))
+
+    # -- memory that several GPUs map --------------------------------------------------------
 
     def memory_properties(self, *, shared: bool = False, rdma: bool = False) -> Any:
         """See :meth:`GpuApi.memory_properties`."""
@@ -244,6 +279,17 @@ class CudaApi(GpuApi):
     def import_memory(self, file: int) -> Any:
         """See :meth:`GpuApi.import_memory`."""
         return self.call("cuMemImportFromShareableHandle", file, self._file_descriptor())
+
+    def allocate_lent(self, nbytes: int) -> int:
+        """See :meth:`GpuApi.allocate_lent`."""
+        return int(self.take("cuMemAlloc", "cuMemFree", nbytes))
+
+    def borrow(self, handle: bytes) -> int:
+        """See :meth:`GpuApi.borrow`."""
+        record = self.driver.CUipcMemHandle()
+        record.reserved = handle
+        lazily = self.driver.CUipcMem_flags.CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS
+        return int(self.call("cuIpcOpenMemHandle", record, lazily))
 
     def _file_descriptor(self) -> Any:
         kinds = self.driver.CUmemAllocationHandleType

@@ -59,13 +59,14 @@ class Names(NamedTuple):
         unload_module: unloads a module.
         find_function: returns the function of a module with a name.
         occupancy: returns the number of CTAs of a function that a multiprocessor holds at once.
-        can_access_peer: returns 1 if a device can access the memory of another device.
         reserve_addresses: reserves addresses of virtual memory.
         free_addresses: frees reserved addresses.
         create_memory: returns a handle of new memory.
         release_memory: releases a handle of memory; mappings keep the memory.
         map_memory: maps memory at reserved addresses.
         unmap_memory: unmaps memory.
+        lend: returns the handle by which other processes map an allocation (legacy IPC).
+        close_borrowed: unmaps memory of another process.
     """
 
     allocate: str
@@ -91,13 +92,14 @@ class Names(NamedTuple):
     unload_module: str
     find_function: str
     occupancy: str
-    can_access_peer: str
     reserve_addresses: str
     free_addresses: str
     create_memory: str
     release_memory: str
     map_memory: str
     unmap_memory: str
+    lend: str
+    close_borrowed: str
 
     @property
     def waits(self) -> frozenset[str]:
@@ -129,6 +131,8 @@ class GpuApi(ABC):
 
     Attributes:
         names: the names of functions.
+        vendor: the vendor, as messages name it.
+        library: the name of the vendor's interface: ``CUDA`` or ``HIP``.
         device_type: DLPack's type of the device.
         warp_size: the number of threads of a warp.
         host_flags: the flags of pinned memory of the host that the device can address.
@@ -140,6 +144,8 @@ class GpuApi(ABC):
     """
 
     names: Names
+    vendor: str
+    library: str
     device_type: int
     warp_size: int
     host_flags: int
@@ -250,12 +256,37 @@ class GpuApi(ABC):
         occupies the GPU.
         """
 
-    # -- memory that several GPUs map --------------------------------------------------------
+    # -- several GPUs ------------------------------------------------------------------------
 
     @property
     @abstractmethod
     def kind(self) -> str:
         """The name and the architecture of the GPU."""
+
+    @property
+    @abstractmethod
+    def device_count(self) -> int:
+        """The number of GPUs that this process sees."""
+
+    @property
+    @abstractmethod
+    def version(self) -> int:
+        """The version of `library` that the vendor's driver has."""
+
+    @property
+    @abstractmethod
+    def runs_processes_at_once(self) -> bool:
+        """True if kernels of several processes certainly run on the GPU at the same time."""
+
+    @abstractmethod
+    def uuid_of(self, ordinal: int) -> str:
+        """Returns the identity of a GPU, which is the same in all processes."""
+
+    @abstractmethod
+    def can_access(self, ordinal: int) -> bool:
+        """Returns True if this GPU can access the memory of another GPU."""
+
+    # -- memory that several GPUs map --------------------------------------------------------
 
     @abstractmethod
     def memory_properties(self, *, shared: bool = False, rdma: bool = False) -> Any:
@@ -291,6 +322,14 @@ class GpuApi(ABC):
     @abstractmethod
     def import_memory(self, file: int) -> Any:
         """Returns a handle of the memory of a file descriptor, which the caller releases."""
+
+    @abstractmethod
+    def allocate_lent(self, nbytes: int) -> int:
+        """Returns the address of an allocation that other processes can map by legacy IPC."""
+
+    @abstractmethod
+    def borrow(self, handle: bytes) -> int:
+        """Maps an allocation of another process by the bytes of its handle; returns its address."""
 
     # -- queries -----------------------------------------------------------------------------
 
@@ -460,3 +499,14 @@ class GpuApi(ABC):
                 self._release_unused()
 
         self._backlog.release(call, release)
+
+
+def format_uuid(identity: bytes) -> str:
+    """Returns the identity of a GPU, of 16 bytes, as text.
+
+    Example:
+        >>> format_uuid(bytes(range(16)))
+        'GPU-00010203-0405-0607-0809-0a0b0c0d0e0f'
+    """
+    text = identity.hex()
+    return f"GPU-{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"

@@ -45,7 +45,7 @@ def require_peer_access(apis: Sequence[GpuApi]) -> None:
         for other in apis:
             if api.ordinal == other.ordinal:
                 continue
-            if not int(api.call(api.names.can_access_peer, api.device, other.device)):
+            if not api.can_access(other.ordinal):
                 raise UnsupportedError(
                     f"GPU {api.ordinal} cannot access the memory of GPU {other.ordinal}: ranks on "
                     "several GPUs need GPUs linked by NVLink or xGMI, or by PCIe with peer access",

@@ -21,6 +21,7 @@ INSTALL = "pip install 'ark-mlir[hip]'"
 FUNCTIONS = {
     "hipDeviceCanAccessPeer": 2,
     "hipDeviceGetAttribute": 2,
+    "hipDeviceGetUuid": 1,
     "hipEventCreateWithFlags": 1,
     "hipEventDestroy": 1,
     "hipEventQuery": 1,
@@ -33,6 +34,9 @@ FUNCTIONS = {
     "hipHostFree": 1,
     "hipHostMalloc": 2,
     "hipInit": 1,
+    "hipIpcCloseMemHandle": 1,
+    "hipIpcGetMemHandle": 1,
+    "hipIpcOpenMemHandle": 2,
     "hipMalloc": 1,
     "hipMemAddressFree": 2,
     "hipMemAddressReserve": 4,

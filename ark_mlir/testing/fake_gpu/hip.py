@@ -11,8 +11,8 @@ from ...runtime.arrays.streams import ROCM
 from ...runtime.cpu.image import Image
 from ...runtime.hip.records import UNCACHED, AllocationProp
 from .cuda import FakeCuda
-from .memory import PointerAttribute
-from .names import NO_BINARY_FOR_GPU, Attribute
+from .memory import IpcFlags, PointerAttribute
+from .names import NO_BINARY_FOR_GPU, NOT_PERMITTED, NOT_SUPPORTED, Attribute
 from .virtual_memory import AllocationType
 
 __all__ = ["FakeHip", "HipError"]
@@ -68,6 +68,7 @@ _ATTRIBUTES = {
 _FUNCTIONS = {
     "hipDeviceCanAccessPeer": "cuDeviceCanAccessPeer",
     "hipDeviceGetAttribute": "cuDeviceGetAttribute",
+    "hipDeviceGetUuid": "cuDeviceGetUuid_v2",
     "hipEventCreateWithFlags": "cuEventCreate",
     "hipEventDestroy": "cuEventDestroy",
     "hipEventQuery": "cuEventQuery",
@@ -80,6 +81,9 @@ _FUNCTIONS = {
     "hipHostFree": "cuMemFreeHost",
     "hipHostMalloc": "cuMemHostAlloc",
     "hipInit": "cuInit",
+    "hipIpcCloseMemHandle": "cuIpcCloseMemHandle",
+    "hipIpcGetMemHandle": "cuIpcGetMemHandle",
+    "hipIpcOpenMemHandle": "cuIpcOpenMemHandle",
     "hipMalloc": "cuMemAlloc",
     "hipMemAddressFree": "cuMemAddressFree",
     "hipMemAddressReserve": "cuMemAddressReserve",
@@ -194,6 +198,7 @@ class FakeHip(FakeCuda):
                 self._contexts.stack.append(self.devices[0].context)
             function = self._make_call(_FUNCTIONS[name], name)
             code, *values = function(*self._convert(name, arguments))
+            code = NOT_SUPPORTED if code == NOT_PERMITTED else code  # HIP has no such error
             if code and code != HipError.hipErrorNotReady:
                 self._errors.last = HipError(code)
             return HipError(code), *self._convert_results(name, arguments, values)
@@ -210,6 +215,8 @@ class FakeHip(FakeCuda):
         """Returns the arguments of CUDA's function."""
         if name == "hipExtMallocWithFlags":
             return arguments[:1]
+        if name == "hipIpcOpenMemHandle":
+            return SimpleNamespace(reserved=bytes(arguments[0])), IpcFlags(arguments[1])
         if name == "hipSetDevice":
             ordinal: int = arguments[0]
             return (self.devices[ordinal].context,)

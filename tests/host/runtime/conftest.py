@@ -97,8 +97,8 @@ def cuda(vendor: type[FakeCuda]) -> FakeCuda:
 
 @pytest.fixture
 def two(vendor: type[FakeCuda]) -> Iterator[FakeCuda]:
-    """Two GPUs of a vendor; at the end, all resources must be freed, and no GPU may have accessed memory
-    without permission."""
+    """Two GPUs of a vendor; at the end, all resources must be freed, and no GPU may have accessed
+    memory without permission."""
     cuda = vendor(devices=2)
     yield cuda
     gc.collect()

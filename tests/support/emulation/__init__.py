@@ -20,6 +20,7 @@ import numpy as np
 from ark_mlir.compiler import compile as compile_program
 from ark_mlir.runtime import Driver, Executable, World
 from ark_mlir.runtime.cuda.api import CudaApi
+from ark_mlir.runtime.gpu.api import GpuApi
 from ark_mlir.runtime.gpu.driver import GpuDriver
 from ark_mlir.runtime.gpu.world import GpuWorldDriver
 from ark_mlir.runtime.hip.api import HipApi
@@ -144,9 +145,13 @@ class Emulation:
         kind = World if self.bundle.manifest.ranks > 1 else Executable
         self.executable: Any = kind(self.bundle, {backend: self._make_driver})
 
-    def _make_driver(self) -> Driver:
+    def _make_apis(self) -> list[GpuApi]:
+        """Returns the API of the vendor's driver on the GPU of each launch."""
         api = HipApi if self._target.backend == "hip" else CudaApi
-        apis = [api(self._cuda, ordinal) for ordinal in self._ordinals]
+        return [api(self._cuda, ordinal) for ordinal in self._ordinals]
+
+    def _make_driver(self) -> Driver:
+        apis = self._make_apis()
         return GpuDriver(apis[0]) if len(apis) == 1 else GpuWorldDriver(apis)
 
     def run(self, arrays: Any, **options: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ark_mlir.runtime.cuda.api import CudaApi
-from ark_mlir.runtime.cuda.blocks import NetworkHandles, divide_blocks
+from ark_mlir.runtime.gpu.blocks import NetworkHandles, divide_blocks
 from ark_mlir.runtime.gpu.memory import DeviceMemory
 from ark_mlir.runtime.gpu.peers import PeerMemory
 from ark_mlir.runtime.gpu.world import GpuWorldDriver

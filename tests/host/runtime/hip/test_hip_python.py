@@ -102,10 +102,9 @@ def test_records() -> None:
     given = records.AllocationProp(records.UNCACHED, 1, records.Location.of_device(3))
     given.flags.rdma = True
     seen = hip.hipMemAllocationProp.fromObj(given)
-    assert (seen.type, seen.location.type, seen.location.id, seen.allocFlags.gpuDirectRDMACapable) == (
-        hip.hipMemAllocationType.hipMemAllocationTypeUncached,
-        hip.hipMemLocationType.hipMemLocationTypeDevice, 3, 1,
-    )  # fmt: skip
+    assert seen.type == hip.hipMemAllocationType.hipMemAllocationTypeUncached
+    assert seen.location.type == hip.hipMemLocationType.hipMemLocationTypeDevice
+    assert (seen.location.id, seen.allocFlags.gpuDirectRDMACapable) == (3, 1)
     access = hip.hipMemAccessDesc.fromObj(records.AccessDesc.of_device(5))
     assert access.location.id == 5
     assert access.flags == hip.hipMemAccessFlags.hipMemAccessFlagsProtReadWrite
