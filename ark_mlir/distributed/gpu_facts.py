@@ -73,7 +73,7 @@ def read_facts(api: GpuApi) -> dict[str, Any]:
         "driver": api.version,
         "vendor": [api.library, api.vendor],
         "ordinal": api.ordinal,
-        "page": page_size(api),
+        "page": _find_page(api),
         "at_once": api.runs_processes_at_once,
     }
 
@@ -158,3 +158,14 @@ def peer_problem(
                 "linked by NVLink or xGMI, or by PCIe with peer access"
             )
     return None
+
+
+def _find_page(api: GpuApi) -> int:
+    """Returns the bytes of a page of memory that processes map by file descriptors.
+
+    Returns 1 if the vendor's driver has no such memory: legacy IPC does not need pages.
+    """
+    try:
+        return page_size(api)
+    except UnsupportedError:
+        return 1

@@ -319,8 +319,9 @@ def free_kept(*, leaving: bool = False) -> None:
             end()
 
 
-def find_sharing(backend: str = "cuda") -> str:
-    """Returns a description of the way in which the first GPU can share memory with processes."""
+def find_sharing(backend: str) -> str:
+    """Returns a description of the way in which the first GPU of a backend can share memory with
+    processes."""
     try:
         api = backend_info(backend).make_gpu_api()
         api.open()

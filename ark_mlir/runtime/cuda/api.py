@@ -203,7 +203,7 @@ class CudaApi(GpuApi):
 
         return launch
 
-    # -- several GPUs --------------------------------------------------------
+    # -- several GPUs ----------------------------------------------------------------------
 
     @property
     def kind(self) -> str:
@@ -243,7 +243,7 @@ class CudaApi(GpuApi):
         other = self.call("cuDeviceGet", ordinal)
         return bool(self.call("cuDeviceCanAccessPeer", self.device, other))
 
-    # -- memory that several GPUs map --------------------------------------------------------
+    # -- memory that several GPUs map ------------------------------------------------------
 
     def memory_properties(self, *, shared: bool = False, rdma: bool = False) -> Any:
         """See :meth:`GpuApi.memory_properties`."""

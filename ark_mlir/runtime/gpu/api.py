@@ -256,7 +256,7 @@ class GpuApi(ABC):
         occupies the GPU.
         """
 
-    # -- several GPUs ------------------------------------------------------------------------
+    # -- several GPUs ----------------------------------------------------------------------
 
     @property
     @abstractmethod
@@ -286,7 +286,7 @@ class GpuApi(ABC):
     def can_access(self, ordinal: int) -> bool:
         """Returns True if this GPU can access the memory of another GPU."""
 
-    # -- memory that several GPUs map --------------------------------------------------------
+    # -- memory that several GPUs map ------------------------------------------------------
 
     @abstractmethod
     def memory_properties(self, *, shared: bool = False, rdma: bool = False) -> Any:
@@ -309,7 +309,10 @@ class GpuApi(ABC):
 
     @abstractmethod
     def page_of(self, properties: Any) -> int:
-        """Returns the bytes of a page of memory with these properties."""
+        """Returns the bytes of a page of memory with these properties.
+
+        Raises UnsupportedError if the vendor's driver has no such memory.
+        """
 
     @abstractmethod
     def grant_access(self, address: int, nbytes: int, ordinals: Sequence[int]) -> None:

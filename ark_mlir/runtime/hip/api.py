@@ -212,7 +212,7 @@ class HipApi(GpuApi):
 
         return launch
 
-    # -- several GPUs --------------------------------------------------------
+    # -- several GPUs ----------------------------------------------------------------------
 
     @property
     def kind(self) -> str:
@@ -244,7 +244,7 @@ class HipApi(GpuApi):
         """See :meth:`GpuApi.can_access`."""
         return bool(self.call("hipDeviceCanAccessPeer", self.ordinal, ordinal))
 
-    # -- memory that several GPUs map --------------------------------------------------------
+    # -- memory that several GPUs map ------------------------------------------------------
 
     def memory_properties(self, *, shared: bool = False, rdma: bool = False) -> AllocationProp:
         """See :meth:`GpuApi.memory_properties`.
@@ -260,21 +260,15 @@ class HipApi(GpuApi):
 
     def create_memory(self, nbytes: int, properties: Any) -> Any:
         """See :meth:`GpuApi.create_memory`."""
-        try:
+        with _explained():
             return super().create_memory(nbytes, properties)
-        except DeviceError as error:
-            if not error.message.endswith(_NO_SUCH_MEMORY):
-                raise
-            raise UnsupportedError(
-                f"ROCm of this machine has no uncached memory that GPUs share: {error.message}",
-                notes=["install a later ROCm, or compile with devices=[0] to share one GPU"],
-            ) from None
 
     def page_of(self, properties: Any) -> int:
         """See :meth:`GpuApi.page_of`."""
         flags = self.driver.hipMemAllocationGranularity_flags
         minimum = flags.hipMemAllocationGranularityMinimum
-        return int(self.call("hipMemGetAllocationGranularity", properties, minimum))
+        with _explained():
+            return int(self.call("hipMemGetAllocationGranularity", properties, minimum))
 
     def grant_access(self, address: int, nbytes: int, ordinals: Sequence[int]) -> None:
         """See :meth:`GpuApi.grant_access`."""
@@ -314,3 +308,17 @@ class HipApi(GpuApi):
 
     def _file_descriptor(self) -> Any:
         return self.driver.hipMemAllocationHandleType.hipMemHandleTypePosixFileDescriptor
+
+
+@contextmanager
+def _explained() -> Generator[None]:
+    """Raises UnsupportedError with the remedy if HIP does not know uncached memory in a block."""
+    try:
+        yield
+    except DeviceError as error:
+        if not error.message.endswith(_NO_SUCH_MEMORY):
+            raise
+        raise UnsupportedError(
+            f"ROCm of this machine has no uncached memory that GPUs share: {error.message}",
+            notes=["install a later ROCm, or compile with devices=[0] to share one GPU"],
+        ) from None

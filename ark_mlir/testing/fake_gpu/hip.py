@@ -12,7 +12,7 @@ from ...runtime.cpu.image import Image
 from ...runtime.hip.records import UNCACHED, AllocationProp
 from .cuda import FakeCuda
 from .memory import IpcFlags, PointerAttribute
-from .names import NO_BINARY_FOR_GPU, NOT_PERMITTED, NOT_SUPPORTED, Attribute
+from .names import INVALID_VALUE, NO_BINARY_FOR_GPU, NOT_PERMITTED, NOT_SUPPORTED, Attribute
 from .virtual_memory import AllocationType
 
 __all__ = ["FakeHip", "HipError"]
@@ -266,6 +266,11 @@ class FakeHip(FakeCuda):
             name=device.name.encode(),
             totalGlobalMem=device.memory,
         )
+
+    def _cuMemGetAllocationGranularity(self, properties: Any, option: int) -> tuple[int, int]:
+        if properties.type is None:
+            return INVALID_VALUE, 0
+        return super()._cuMemGetAllocationGranularity(properties, option)
 
     def _cuLaunchKernelEx(self, *arguments: Any) -> tuple[int]:  # type: ignore[override]
         function, lanes, *_, stream, parameters, _ = arguments

@@ -224,6 +224,8 @@ def legacy(refused: str) -> Any:
     if world.rank == 1:
         if refused == "create":
             CUDA._cuMemCreate = lambda *_: (801, None)
+        elif refused == "uncached":
+            CUDA.has_uncached = False
         else:
             setattr(CUDA, f"refuses_{refused}", True)
     with bound() as executable:

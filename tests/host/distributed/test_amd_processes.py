@@ -70,7 +70,7 @@ def test_full_memory(launch: Launch) -> None:
     assert own[2:] == other[2:] == [True, 0.0]
 
 
-@pytest.mark.parametrize("refused", ["create", "export", "import"])
+@pytest.mark.parametrize("refused", ["uncached", "create", "export", "import"])
 def test_legacy_ipc(launch: Launch, refused: str) -> None:
     """Legacy IPC is chosen when one rank cannot share file descriptors of memory."""
     text = "legacy HIP IPC, since file descriptors of memory are refused"
