@@ -159,7 +159,7 @@ class GpuMemory:
                 exported.release()
 
     def _create(self, part: int) -> tuple[ExportedPart | None, str | None]:
-        """Returns the part of this rank, or the reason why the driver refuses it."""
+        """Returns the part of this rank, or the reason why the vendor's driver refuses it."""
         try:
             return ExportedPart(self._api, part), None
         except (DeviceError, UnsupportedError) as error:
@@ -193,7 +193,7 @@ class GpuMemory:
         return files
 
     def _export(self, exported: ExportedPart) -> tuple[int | None, str | None]:
-        """Returns a file descriptor, or the reason why the driver refuses it."""
+        """Returns a file descriptor, or the reason why the vendor's driver refuses it."""
         try:
             return exported.export(), None
         except (DeviceError, UnsupportedError) as error:
@@ -202,7 +202,7 @@ class GpuMemory:
     def _map(
         self, exported: ExportedPart, files: Sequence[int | None], part: int
     ) -> tuple[MappedParts | None, str | None]:
-        """Returns the mapping, or the reason why the driver refuses it."""
+        """Returns the mapping, or the reason why the vendor's driver refuses it."""
         try:
             return MappedParts(self._api, exported, files, part), None
         except (DeviceError, UnsupportedError) as error:
