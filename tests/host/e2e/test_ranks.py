@@ -362,7 +362,7 @@ def test_domains_of_amd_gpus_raise() -> None:
 @pytest.mark.parametrize(
     ("options", "shares"),
     [({}, False), ({"devices": [0, 1]}, False), ({"devices": [0]}, True),
-     ({"devices": [0, 0], "concurrent": True}, False)],
+     ({"devices": [0, 0], "concurrent": True}, True)],
     ids=["a GPU each", "two GPUs", "one GPU", "a launch each"],
 )  # fmt: skip
 def test_ranks_compile_for_amd_gpus(arch: str, options: dict[str, Any], shares: bool) -> None:
