@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
 
     from .runtime.drivers.interface import Driver
+    from .runtime.gpu.api import GpuApi
     from .targets import Backend
 
 __all__ = ["BackendInfo", "backend_info", "backend_names", "is_backend", "register", "registered"]
@@ -31,6 +32,8 @@ class BackendInfo:
         example: a target for which any machine can compile.
         code_generator: a function without arguments that returns the
             :class:`ark_mlir.targets.Backend`.
+        gpu_api: the class whose instances, for the `ordinal` of a GPU, are the API of the vendor's
+            driver; empty if the machines are no GPUs.
         driver: a function that takes the numbers of the GPUs, or None, and returns the
             :class:`ark_mlir.runtime.Driver`.
         readiness: a function without arguments that returns the
@@ -39,8 +42,8 @@ class BackendInfo:
         is_gpu: True if the machines are GPUs, whose targets may end in numbers of GPUs.
         has_task_packets: True if kernels exchange task packets.
         has_ranks: True if programs of several ranks can be compiled.
-        links_gpus: True if each rank of a program can have a GPU of its own; otherwise all ranks
-            share one GPU.
+        links_domains: True if the ranks of a program can have several domains, between which a
+            network library copies.
         selects_devices: True if the caller selects the GPUs that run a program.
         process_memory: the memory that the processes of several ranks share: that of the host or
             of the GPUs; empty if a process cannot be one rank.
@@ -59,10 +62,11 @@ class BackendInfo:
     code_generator: str
     driver: str
     readiness: str = ""
+    gpu_api: str = ""
     is_gpu: bool = True
     has_task_packets: bool = False
     has_ranks: bool = False
-    links_gpus: bool = False
+    links_domains: bool = False
     selects_devices: bool = False
     process_memory: Literal["", "host", "gpu"] = ""
     notifies_start: bool = False
@@ -79,6 +83,13 @@ class BackendInfo:
         Raises UnsupportedError if this machine lacks a requirement of the driver.
         """
         return _import(self.driver)(devices)
+
+    def make_gpu_api(self, ordinal: int = 0) -> GpuApi:
+        """Returns the API of the vendor's driver on a GPU.
+
+        Raises UnsupportedError if this machine lacks the GPU or a requirement of the API.
+        """
+        return _import(self.gpu_api)(ordinal=ordinal)
 
     def find_readiness(self) -> Any:
         """Returns the abilities of this machine, or None if the backend does not know them."""
@@ -151,6 +162,7 @@ register(
         readiness="ark_mlir.cli.readiness:find_cpu",
         is_gpu=False,
         has_ranks=True,
+        links_domains=True,
         process_memory="host",
     )
 )
@@ -161,9 +173,10 @@ register(
         code_generator="ark_mlir.targets.cuda:make_backend",
         driver="ark_mlir.runtime.cuda.devices:make_driver",
         readiness="ark_mlir.cli.readiness:find_cuda",
+        gpu_api="ark_mlir.runtime.cuda.api:CudaApi",
         has_task_packets=True,
         has_ranks=True,
-        links_gpus=True,
+        links_domains=True,
         selects_devices=True,
         process_memory="gpu",
         notifies_start=True,
@@ -178,9 +191,11 @@ register(
         code_generator="ark_mlir.targets.hip:make_backend",
         driver="ark_mlir.runtime.hip.devices:make_driver",
         readiness="ark_mlir.cli.readiness:find_hip",
+        gpu_api="ark_mlir.runtime.hip.api:HipApi",
         has_task_packets=True,
         has_ranks=True,
         selects_devices=True,
+        process_memory="gpu",
         notifies_start=True,
         starts_together=False,
     )

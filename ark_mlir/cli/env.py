@@ -218,7 +218,7 @@ def _sharing() -> str:
     """Returns the way in which processes share memory of GPUs; loads NVIDIA's driver."""
     from ..distributed.gpu_memory import find_sharing
 
-    return find_sharing()
+    return find_sharing("cuda")
 
 
 def _setting(knob: knobs.Knob[Any]) -> str:

@@ -74,22 +74,19 @@ def compile_bundle(
 
 
 def _check_ranks(machine: Target, options: CompileOptions) -> None:
-    """Raises UnsupportedError if several ranks cannot run on a machine, or not as the options say.
-
-    Kernels for a backend that does not link GPUs signal with the scope of one GPU.
-    """
+    """Raises UnsupportedError if several ranks cannot run on a machine, or not as the options
+    say."""
     info = backend_info(machine.backend)
     if not info.has_ranks:
         able = [name for name in backend_names() if backend_info(name).has_ranks]
         raise UnsupportedError(
             f"programs of several ranks can be compiled for {', '.join(able)}, not for {machine}"
         )
-    if not info.selects_devices or info.links_gpus:
-        return
-    if options.devices is None or len(options.devices) != 1 or options.domains is not None:
+    if options.domains is not None and not info.links_domains:
         raise UnsupportedError(
-            f"all ranks of a program for {info.name} share one GPU, in one launch of one process",
-            notes=["pass the programs of all ranks with devices=[0], and without domains="],
+            f"the ranks of a program for {info.name} are in one domain, in which each GPU accesses "
+            "the memory of the others",
+            notes=["compile without domains="],
         )
 
 

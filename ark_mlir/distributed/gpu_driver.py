@@ -1,4 +1,4 @@
-"""The driver for `cuda` of one rank in its own process."""
+"""The driver for GPUs of one rank in its own process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import numpy as np
 
 from ..errors import BusyError, DeviceError, InvalidUsageError, RankFailedError
 from ..runtime.arrays.streams import RunStream
-from ..runtime.cuda.api import CudaApi
 from ..runtime.drivers.abi import Abort
 from ..runtime.drivers.interface import Fault, Outcome, Stop
 from ..runtime.gpu.driver import BEGAN_LATE, GRACE_SECONDS, GpuDriver
@@ -42,7 +41,7 @@ class GpuRankDriver(GpuDriver):
     """
 
     def __init__(self, joined: Bundle, rank: int, memory: GpuMemory) -> None:
-        super().__init__(CudaApi(ordinal=memory.ordinal))
+        super().__init__(memory.make_api())
         self.call: CollectiveCall | None = None
         self._joined = joined
         self._rank = rank

@@ -7,27 +7,30 @@ from typing import TYPE_CHECKING, Any
 
 from ..devices import check_devices
 from ..errors import InvalidUsageError, UnsupportedError
-from ..runtime.cuda.api import CudaApi, count_devices
-from ..runtime.cuda.peers import kind_of, page_size
+from ..runtime.gpu.peers import page_size
 from ..runtime.ranks.rank_bundle import lanes_of_rank
 
 if TYPE_CHECKING:
     from ..bundle import Bundle
+    from ..runtime.gpu.api import GpuApi
     from .communicator import ControlMessages
 
 __all__ = ["check_facts", "choose_device", "peer_problem", "read_facts"]
 
 # Properties that must be equal at all ranks, and their names in messages.
 _EQUAL = {
-    "driver": "CUDA version of NVIDIA's driver", "kind": "kind of GPU",
+    "driver": "{} version of {}'s driver", "kind": "kind of GPU",
     "engine": "engine that shares memory",
 }  # fmt: skip
 
 
-def choose_device(rank: int, local_rank: int, size: int, devices: Sequence[int] | None) -> int:
-    """Returns the CUDA ordinal of a rank's GPU in its process.
+def choose_device(
+    count: int, rank: int, local_rank: int, size: int, devices: Sequence[int] | None
+) -> int:
+    """Returns the ordinal of a rank's GPU in its process.
 
     Args:
+        count: the number of GPUs that the process sees.
         rank: the rank.
         local_rank: the index of the rank among the ranks of its host.
         size: the number of ranks.
@@ -37,7 +40,6 @@ def choose_device(rank: int, local_rank: int, size: int, devices: Sequence[int] 
     Raises InvalidUsageError if `devices` has another number of entries or names a GPU that the
     process does not see, and UnsupportedError if the process does not see enough GPUs.
     """
-    count = count_devices()
     if devices is not None:
         numbers = check_devices(devices)
         if len(numbers) not in (1, size):
@@ -62,16 +64,17 @@ def choose_device(rank: int, local_rank: int, size: int, devices: Sequence[int] 
     )
 
 
-def read_facts(api: CudaApi) -> dict[str, Any]:
+def read_facts(api: GpuApi) -> dict[str, Any]:
     """Returns the properties of a GPU that ranks compare."""
     return {
-        "uuid": _uuid(api, api.device),
-        "kind": kind_of(api),
-        "sms": api.attribute("MULTIPROCESSOR_COUNT"),
-        "driver": int(api.call("cuDriverGetVersion")),
+        "uuid": api.uuid_of(api.ordinal),
+        "kind": api.kind,
+        "sms": api.multiprocessors,
+        "driver": api.version,
+        "vendor": [api.library, api.vendor],
         "ordinal": api.ordinal,
-        "page": page_size(api),
-        "mps": _has_mps(api),
+        "page": _find_page(api),
+        "at_once": api.runs_processes_at_once,
     }
 
 
@@ -82,8 +85,8 @@ def check_facts(messages: ControlMessages, bundle: Bundle) -> None:
         for fact, name in _EQUAL.items():
             if message.body[fact] != first[fact]:
                 raise UnsupportedError(
-                    f"the {name} differs: {first[fact]} at rank 0, {message.body[fact]} at rank "
-                    f"{message.sender}"
+                    f"the {name.format(*first['vendor'])} differs: {first[fact]} at rank 0, "
+                    f"{message.body[fact]} at rank {message.sender}"
                 )
     _check_pages(messages, bundle)
     by_gpu: dict[str, list[int]] = {}
@@ -110,11 +113,13 @@ def _check_shared_gpu(
     """Raises UnsupportedError unless the kernels of several processes fit on one GPU at once."""
     names = " and ".join(map(str, ranks))
     ordinal = messages[ranks[0]].body["ordinal"]
-    if not all(messages[rank].body["mps"] for rank in ranks):
+    if not all(messages[rank].body["at_once"] for rank in ranks):
+        has_mps = messages[0].body["vendor"][1] == "NVIDIA"
+        remedy = ", or start MPS (nvidia-cuda-mps-control -d)" if has_mps else ""
         raise UnsupportedError(
             f"ranks {names} are on one GPU ({uuid}), where kernels of two processes do not run at "
-            f"the same time: take a GPU for each rank, or one process with devices=[{ordinal}], "
-            "or start MPS (nvidia-cuda-mps-control -d)"
+            f"the same time: take a GPU for each rank, or one process with devices=[{ordinal}]"
+            f"{remedy}"
         )
     lanes = sum(len(lanes_of_rank(bundle, rank)) for rank in ranks)
     if lanes > messages[ranks[0]].body["sms"]:
@@ -126,7 +131,7 @@ def _check_shared_gpu(
 
 
 def peer_problem(
-    api: CudaApi, messages: ControlMessages, rank: int, domains: Sequence[int] = ()
+    api: GpuApi, messages: ControlMessages, rank: int, domains: Sequence[int] = ()
 ) -> str | None:
     """Returns the reason why the GPU of this rank cannot access the GPU of another rank.
 
@@ -134,39 +139,33 @@ def peer_problem(
     not see is not checked.
 
     Args:
-        api: the API of NVIDIA's driver on the GPU of this rank.
+        api: the API of the vendor's driver on the GPU of this rank.
         messages: the facts of all ranks.
         rank: this rank.
         domains: the NVLink domain of each rank; empty if all ranks are in one domain.
     """
-    visible: dict[str, Any] = {}
-    for ordinal in range(int(api.call("cuDeviceGetCount"))):
-        device = api.call("cuDeviceGet", ordinal)
-        visible[_uuid(api, device)] = device
+    visible = {api.uuid_of(ordinal): ordinal for ordinal in range(api.device_count)}
     for message in messages:
         other = visible.get(message.body["uuid"])
         if other is None or message.body["uuid"] == messages[rank].body["uuid"]:
             continue
         if domains and domains[message.sender] != domains[rank]:
             continue
-        if not api.call("cuDeviceCanAccessPeer", api.device, other):
+        if not api.can_access(other):
             return (
                 f"the GPU of rank {rank} ({messages[rank].body['uuid']}) cannot access the memory "
                 f"of the GPU of rank {message.sender} ({message.body['uuid']}): ranks need GPUs "
-                "linked by NVLink, or by PCIe with peer access"
+                "linked by NVLink or xGMI, or by PCIe with peer access"
             )
     return None
 
 
-def _uuid(api: CudaApi, device: object) -> str:
-    # Instances of a partitioned GPU (MIG) have different UUIDs by cuDeviceGetUuid_v2. Later
-    # packages have only cuDeviceGetUuid, which distinguishes them as well.
-    has_second = hasattr(api.driver, "cuDeviceGetUuid_v2")
-    uuid = api.call("cuDeviceGetUuid_v2" if has_second else "cuDeviceGetUuid", device)
-    text = bytes(uuid.bytes).hex()
-    return f"GPU-{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+def _find_page(api: GpuApi) -> int:
+    """Returns the bytes of a page of memory that processes map by file descriptors.
 
-
-def _has_mps(api: CudaApi) -> bool:
-    known = hasattr(api.driver.CUdevice_attribute, "CU_DEVICE_ATTRIBUTE_MPS_ENABLED")
-    return known and bool(api.attribute("MPS_ENABLED"))
+    Returns 1 if the vendor's driver has no such memory: legacy IPC does not need pages.
+    """
+    try:
+        return page_size(api)
+    except UnsupportedError:
+        return 1

@@ -7,14 +7,15 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
+from ..backends import backend_info
 from ..errors import ArkError, DeviceError, UnsupportedError
 from ..runtime.cuda.api import CudaApi
-from ..runtime.cuda.blocks import NetworkHandles, divide_blocks
-from ..runtime.cuda.legacy_ipc import BorrowedBlock, LentBlock
-from ..runtime.cuda.peers import ExportedPart, MappedParts, page_size
 from ..runtime.drivers.abi import RANK_COUNTERS, SEMAPHORE_STRIDE
+from ..runtime.gpu.blocks import NetworkHandles, divide_blocks
 from ..runtime.gpu.kernel import SharedMemory, begun_word
+from ..runtime.gpu.legacy_ipc import BorrowedBlock, LentBlock
 from ..runtime.gpu.memory import DeviceBytes
+from ..runtime.gpu.peers import ExportedPart, MappedParts, page_size
 from ..runtime.ranks.rank_bundle import bytes_of_block
 from ..runtime.ranks.relocation import PartAddresses, relocate
 from ..runtime.ranks.routes import plan_network
@@ -23,20 +24,21 @@ from .gpu_facts import check_facts, choose_device, peer_problem, read_facts
 
 if TYPE_CHECKING:
     from ..bundle import Bundle
+    from ..runtime.gpu.api import GpuApi
     from .communicator import CollectiveCall, Communicator
     from .engines.engine import EngineMemory
 
 __all__ = ["GpuMemory", "find_sharing", "free_kept", "share_gpu_memory"]
 
-# Errors of NVIDIA's driver after which no other way of sharing memory is tried.
-_NOT_REFUSED = ("OUT_OF_MEMORY", "ILLEGAL_ADDRESS")
+# Errors of the vendors' drivers after which no other way of sharing memory is tried.
+_NOT_REFUSED = ("OUT_OF_MEMORY", "ILLEGAL_ADDRESS", "OutOfMemory", "IllegalAddress")
 # The alignment of memory that ranks share, in bytes.
 _PAGE = 2 << 20
 
 
 # The ways of sharing memory, as reports name them.
 FILES = "file descriptors"
-LEGACY = "legacy CUDA IPC, since file descriptors of memory are refused"
+LEGACY = "legacy {} IPC, since file descriptors of memory are refused"
 
 
 class _RefusedError(Exception):
@@ -47,16 +49,16 @@ class GpuMemory:
     """The GPU of one rank, and the memory of all ranks as this process maps it.
 
     Args:
-        api: the API of NVIDIA's driver on the GPU.
+        api: the API of the vendor's driver on the GPU.
         engine: the engine that shares memory; None shares it by file descriptors.
 
     Attributes:
-        ordinal: the CUDA ordinal of the GPU in this process.
+        ordinal: the vendor's ordinal of the GPU in this process.
         shared: arena, counters and task packets.
         sharing: the way in which the processes share memory.
     """
 
-    def __init__(self, api: CudaApi, engine: EngineMemory | None = None) -> None:
+    def __init__(self, api: GpuApi, engine: EngineMemory | None = None) -> None:
         self.ordinal = api.ordinal
         self.shared: SharedMemory | None = None
         self.sharing = FILES if engine is None else engine.name
@@ -73,6 +75,10 @@ class GpuMemory:
         except BaseException:
             self._resources.close()
             raise
+
+    def make_api(self) -> GpuApi:
+        """Returns another API of the vendor's driver on the GPU, for the driver of this rank."""
+        return type(self._api)(ordinal=self.ordinal)  # type: ignore[call-arg]
 
     def take(self, call: CollectiveCall, bundle: Bundle, rank: int) -> None:
         """Allocates the part of this rank, and maps the parts of all ranks; a collective call.
@@ -96,8 +102,8 @@ class GpuMemory:
             try:
                 self._take_legacy(call, bundle, rank)
             except _RefusedError as second:
-                raise _refuse(refusal, second) from None
-            self.sharing = LEGACY
+                raise _refuse(self._api, refusal, second) from None
+            self.sharing = LEGACY.format(self._api.library)
         except BaseException:
             mapped.close()
             raise
@@ -153,11 +159,11 @@ class GpuMemory:
                 exported.release()
 
     def _create(self, part: int) -> tuple[ExportedPart | None, str | None]:
-        """Returns the part of this rank, or the reason why NVIDIA's driver refuses it."""
+        """Returns the part of this rank, or the reason why the vendor's driver refuses it."""
         try:
             return ExportedPart(self._api, part), None
-        except DeviceError as error:
-            return None, _refusal("cannot share memory with other processes", error)
+        except (DeviceError, UnsupportedError) as error:
+            return None, self._refusal("cannot share memory with other processes", error)
 
     def _exchange(
         self,
@@ -187,26 +193,36 @@ class GpuMemory:
         return files
 
     def _export(self, exported: ExportedPart) -> tuple[int | None, str | None]:
-        """Returns a file descriptor, or the reason why NVIDIA's driver refuses it."""
+        """Returns a file descriptor, or the reason why the vendor's driver refuses it."""
         try:
             return exported.export(), None
         except (DeviceError, UnsupportedError) as error:
-            return None, _refusal("cannot share memory with other processes", error)
+            return None, self._refusal("cannot share memory with other processes", error)
 
     def _map(
         self, exported: ExportedPart, files: Sequence[int | None], part: int
     ) -> tuple[MappedParts | None, str | None]:
-        """Returns the mapping, or the reason why NVIDIA's driver refuses it."""
+        """Returns the mapping, or the reason why the vendor's driver refuses it."""
         try:
             return MappedParts(self._api, exported, files, part), None
         except (DeviceError, UnsupportedError) as error:
-            return None, _refusal("cannot map the memory of other processes", error)
+            return None, self._refusal("cannot map the memory of other processes", error)
 
     # -- legacy IPC --------------------------------------------------------------------------
 
     def _take_legacy(self, call: CollectiveCall, bundle: Bundle, rank: int) -> None:
         self._lent = LentBlock(self._api, bytes_of_block(bundle))
         self._use_blocks(bundle, rank, self._borrow(call, rank, self._lent))
+
+    def _refusal(self, problem: str, error: ArkError) -> str:
+        """Returns the reason why a rank cannot share memory in one way.
+
+        Raises `error` itself if memory is short or the GPU has failed, since another way of sharing
+        memory would fail as well.
+        """
+        if any(name in error.message for name in _NOT_REFUSED):
+            raise error
+        return f"{self._api.vendor}'s driver {problem}: {error.message}"
 
     # -- an engine ---------------------------------------------------------------------------
 
@@ -215,6 +231,7 @@ class GpuMemory:
     ) -> None:
         nbytes = -(-bytes_of_block(bundle) // _PAGE) * _PAGE
         plan = plan_network(bundle)
+        assert isinstance(self._api, CudaApi)  # the engines are libraries for NVIDIA GPUs
         begins, network = engine.share(call, self._api, rank, nbytes, plan, self._resources)
         self._use_blocks(bundle, rank, begins, network)
 
@@ -235,7 +252,7 @@ class GpuMemory:
         try:
             handle, problem = lent.handle().hex(), None
         except (DeviceError, UnsupportedError) as error:
-            handle, problem = "", _refusal("cannot lend memory to other processes", error)
+            handle, problem = "", self._refusal("cannot lend memory to other processes", error)
         messages = call.all_gather("handles", [problem, handle, lent.offset])
         for message in messages:
             if message.body[0] is not None:
@@ -251,7 +268,7 @@ class GpuMemory:
                 self._borrowed.callback(block.close)
                 begins.append(block.address)
         except (DeviceError, UnsupportedError) as error:
-            problem = _refusal("cannot map the memory of other processes", error)
+            problem = self._refusal("cannot map the memory of other processes", error)
         _agree_or_refuse(call, "handles opened", problem)
         return begins
 
@@ -302,10 +319,11 @@ def free_kept(*, leaving: bool = False) -> None:
             end()
 
 
-def find_sharing() -> str:
-    """Returns a description of the way in which the first GPU can share memory with processes."""
+def find_sharing(backend: str) -> str:
+    """Returns a description of the way in which the first GPU of a backend can share memory with
+    processes."""
     try:
-        api = CudaApi()
+        api = backend_info(backend).make_gpu_api()
         api.open()
     except ArkError as error:
         return f"unknown: {error.message}"
@@ -323,7 +341,7 @@ def find_sharing() -> str:
             block = LentBlock(api, nbytes)
             resources.callback(block.free)
             block.handle()
-            return LEGACY
+            return LEGACY.format(api.library)
         except (DeviceError, UnsupportedError) as error:
             return f"refused: {error.message}"
 
@@ -338,11 +356,19 @@ def share_gpu_memory(
 ) -> GpuMemory:
     """Chooses the GPU of this rank and shares memory with all ranks, in a collective call.
 
-    Raises the errors of `choose_device` and `GpuMemory.take`.
+    Raises the errors of `choose_device` and `GpuMemory.take`, and UnsupportedError for an engine
+    whose library is not for these GPUs.
     """
-    ordinal = choose_device(rank, local_rank, bundle.manifest.ranks, devices)
+    backend = backend_info(bundle.manifest.target.backend)
+    if engine is not None and not backend.links_domains:
+        raise UnsupportedError(
+            f"engine={engine.name!r} shares memory of GPUs of NVIDIA, not of {backend.name}",
+            notes=["call ark.distributed.init() without engine="],
+        )
+    count = backend.make_gpu_api().device_count
+    ordinal = choose_device(count, rank, local_rank, bundle.manifest.ranks, devices)
     free_kept()
-    memory = GpuMemory(CudaApi(ordinal=ordinal), engine)
+    memory = GpuMemory(backend.make_gpu_api(ordinal), engine)
     try:
         memory.take(call, bundle, rank)
     except BaseException:
@@ -365,22 +391,11 @@ def _agree_or_refuse(call: CollectiveCall, phase: str, problem: str | None) -> N
             raise _RefusedError(f"rank {message.sender}: {message.body}")
 
 
-def _refusal(problem: str, error: ArkError) -> str:
-    """Returns the reason why a rank cannot share memory in one way.
-
-    Raises `error` itself if memory is short or the GPU has failed, since another way of sharing
-    memory would fail as well.
-    """
-    if any(name in error.message for name in _NOT_REFUSED):
-        raise error
-    return f"NVIDIA's driver {problem}: {error.message}"
-
-
-def _refuse(first: _RefusedError, second: _RefusedError) -> UnsupportedError:
+def _refuse(api: GpuApi, first: _RefusedError, second: _RefusedError) -> UnsupportedError:
     return UnsupportedError(
         str(first),
         notes=[
-            f"legacy CUDA IPC does not work either: {second}",
+            f"legacy {api.library} IPC does not work either: {second}",
             "run all ranks in one process: ark.load(path, devices=[0, 1]) without "
             "ark.distributed.init()",
         ],

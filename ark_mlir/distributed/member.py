@@ -137,6 +137,7 @@ class Member:
             raise UnsupportedError(
                 f"one process per rank works on {' and '.join(able)}, not on {backend}",
                 location=joined.where,
+                notes=["run all ranks in one process, without ark.distributed.init()"],
             )
         if devices is not None:
             raise InvalidUsageError(reason_against_devices(devices, backend))
@@ -158,7 +159,8 @@ class Member:
         uses_engine = on_gpus and self._engine is not None
         if self._links.shares_host or uses_engine:
             return
-        remedy = "pass engine= to ark.distributed.init" if on_gpus else "use cuda"
+        has_engine = on_gpus and backend_info(backend).links_domains
+        remedy = "pass engine= to ark.distributed.init" if has_engine else "use cuda"
         raise UnsupportedError(
             f"ranks connected by TCP cannot share memory of a host for {backend}: {remedy}",
             location=joined.where,

@@ -53,7 +53,7 @@ func.func private @ark_begin_work_item(%left: i64) {
   return
 }
 
-// Functions of LocalRanks.mlir or CudaPeerRanks.mlir. @ark_lane_number returns the index of a lane
+// Functions of LocalRanks.mlir or GpuPeerRanks.mlir. @ark_lane_number returns the index of a lane
 // among the lanes of all ranks. @ark_load_stop returns the number of iterations after which the
 // launch ends, or zero. @ark_store_stop stores this number for the GPU at `distance`.
 // @ark_signal_index returns the index of a counter in fields A and B of a signal.

@@ -6,7 +6,7 @@ func.func private @ark_end_wait()
 func.func private @ark_idle()
 
 // Adds an arrival to a counter, and reads the arrivals of a counter. The texts LocalRanks.mlir and
-// CudaPeerRanks.mlir define both functions, with the scopes that the ranks of a program need.
+// GpuPeerRanks.mlir define both functions, with the scopes that the ranks of a program need.
 func.func private @ark_add_arrival(%context: !llvm.ptr, %counter: !llvm.ptr, %semaphore: i64)
 func.func private @ark_load_arrivals(%counter: !llvm.ptr) -> i64
 

@@ -24,20 +24,14 @@ from processes import Launch, read_result
 
 SCRIPT = Path(__file__).with_name("world_scenarios.py")
 FOLDER = Path(os.environ.get("ARK_GPU_BUNDLES", Path(__file__).parents[2] / "build" / "gpu"))
-_RANKS = "these bundles of several ranks are for NVIDIA GPUs only"
 _TORCH_COMPILE = 'torch.compile(backend="ark") supports NVIDIA GPUs only'
 # The files whose tests are skipped if the bundles are for AMD GPUs, with the reason.
 FOR_NVIDIA = {
     "test_architectures.py": _TORCH_COMPILE,
     "test_assemblers.py": "ptxas, nvJitLink and the assembler in the driver are NVIDIA's",
-    "test_legacy_ipc.py": "memory of processes is shared by functions of CUDA",
-    "test_shared_models.py": _RANKS,
+    "test_legacy_ipc.py": "the limits of legacy IPC are tested with functions of CUDA",
     "test_torch_compile.py": _TORCH_COMPILE,
     "test_torch_training.py": _TORCH_COMPILE,
-    "test_world_arrays.py": _RANKS,
-    "test_world_begin.py": _RANKS,
-    "test_world_collectives.py": _RANKS,
-    "test_world_processes.py": _RANKS,
 }
 
 

@@ -341,10 +341,9 @@ def say(text: str) -> None:
         print(f"\r{text}\x1b[K", end="", file=sys.stderr)
 
 
-def export_for_nvidia(root: Path, target: str) -> int:
-    """Exports what other GPUs do not run; returns the number of models."""
+def export_ranks(root: Path, target: str) -> int:
+    """Exports programs of several ranks; returns the number of models."""
     export_worlds(root, target)
-    export_assemblers(root / "assemblers", target)
     export_collectives(root / "collectives", target, say)
     return export_shared_models(root / "shared-models", target, say)
 
@@ -366,8 +365,9 @@ def main(folder: str, target: str = "cuda:sm_90a") -> None:
     export_streams(root, target)
     export_boxes(root, target)
     models = export_models(root / "models", target, say)
+    models += export_ranks(root, target)
     if resolve(target).backend == "cuda":
-        models += export_for_nvidia(root, target)
+        export_assemblers(root / "assemblers", target)
     size = sum(path.stat().st_size for path in root.rglob("*") if path.is_file())
     print(
         f"{ops} ops and {models} models for {target} in {root}: {size / 2**20:.0f} MiB",

@@ -11,20 +11,23 @@ import pytest
 
 import ark_mlir as ark
 from ark_mlir.runtime.cuda.api import count_devices
+from ark_mlir.runtime.hip.survey import survey
 
 Launch = Callable[..., "list[Any]"]
 
 
 def count_gpus() -> int:
-    """Returns the number of GPUs; zero without NVIDIA's driver."""
-    try:
-        return count_devices()
-    except ark.UnsupportedError:
-        return 0
+    """Returns the number of GPUs of NVIDIA, or else those of AMD; zero without a driver."""
+    for count in (count_devices, lambda: len(survey().gpus)):
+        try:
+            return count()
+        except ark.UnsupportedError:
+            continue  # the machine has GPUs of the other vendor, or none
+    return 0
 
 
 two_gpus = pytest.mark.skipif(
-    count_gpus() < 2, reason="needs two GPUs that access each other's memory (NVLink)"
+    count_gpus() < 2, reason="needs two GPUs that access each other's memory (NVLink, xGMI)"
 )
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from ark_mlir.distributed.gpu_memory import FILES, LEGACY, find_sharing
 from ark_mlir.runtime.cuda.api import CudaApi
-from ark_mlir.runtime.cuda.legacy_ipc import LentBlock
+from ark_mlir.runtime.gpu.legacy_ipc import LentBlock
 from ark_mlir.runtime.gpu.memory import DeviceMemory, download
 
 pytestmark = pytest.mark.gpu
@@ -22,7 +22,7 @@ OTHER = """
 import sys
 import numpy as np
 from ark_mlir.runtime.cuda.api import CudaApi
-from ark_mlir.runtime.cuda.legacy_ipc import BorrowedBlock
+from ark_mlir.runtime.gpu.legacy_ipc import BorrowedBlock
 from ark_mlir.runtime.gpu.memory import download
 
 api = CudaApi()

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from conftest import backend_of_bundles
 from processes import Launch, count_gpus, two_gpus
 
 # The results of the programs of two ranks: the sum of 3 * i for i below 4096, and 3 * 3.
@@ -31,7 +32,8 @@ def test_values_and_epochs(launch: Launch) -> None:
 
 @two_gpus
 def test_legacy_ipc(launch: Launch) -> None:
-    text = "legacy CUDA IPC, since file descriptors of memory are refused"
+    library = {"cuda": "CUDA", "hip": "HIP"}[backend_of_bundles()]
+    text = f"legacy {library} IPC, since file descriptors of memory are refused"
     assert launch("legacy") == [[text, [SUMS] * 5, 105]] * 2
 
 
@@ -39,6 +41,8 @@ def test_legacy_ipc(launch: Launch) -> None:
 @pytest.mark.parametrize("transport", ["sockets of the host", "TCP"])
 def test_symmetric_memory_of_torch(launch: Launch, tmp_path: Path, transport: str) -> None:
     pytest.importorskip("torch", reason="PyTorch is not installed")
+    if backend_of_bundles() == "hip":
+        pytest.skip("engines share memory of NVIDIA GPUs only")
     address = [f"127.0.0.1:{free_port()}"] if transport == "TCP" else []
     results = launch("engine", str(tmp_path / "transport"), *address)
     assert results == [["torch symmetric memory", [SUMS] * 5, 105]] * 2

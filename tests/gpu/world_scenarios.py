@@ -20,7 +20,7 @@ import numpy as np
 import shared_models
 
 import ark_mlir as ark
-from ark_mlir.runtime.cuda import peers
+from ark_mlir.runtime.gpu import peers
 
 FOLDER = Path(os.environ.get("ARK_GPU_BUNDLES", Path(__file__).parents[2] / "build" / "gpu"))
 # The time limit of every collective call in a scenario, in seconds.

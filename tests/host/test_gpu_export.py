@@ -56,11 +56,10 @@ def export(monkeypatch: pytest.MonkeyPatch) -> Any:
 ALL = (
     "export_ops", "export_states", "export_tiles", "export_warpgroups", "export_hang",
     "export_stop", "export_arrays", "export_streams", "export_boxes", "export_models",
-    "export_packets", "export_clipped",
+    "export_packets", "export_clipped", "export_worlds", "export_collectives",
+    "export_shared_models",
 )  # fmt: skip
-FOR_NVIDIA = (
-    "export_worlds", "export_assemblers", "export_collectives", "export_shared_models",
-)  # fmt: skip
+FOR_NVIDIA = ("export_assemblers",)
 
 
 @pytest.mark.parametrize("target", ["cuda:sm_90a", "hip:gfx942"])
@@ -78,9 +77,12 @@ def test_programs_for_amd(export: Any, tmp_path: Path) -> None:
     """Small programs of each kind, and an op."""
     target = "hip:gfx942"
     export.export_op("gelu", 0, tmp_path, target)
-    for write in (export.export_hang, export.export_stop, export.export_arrays):
+    for write in (
+        export.export_hang, export.export_stop, export.export_arrays, export.export_worlds,
+    ):  # fmt: skip
         write(tmp_path, target)
     names = {path.stem for path in tmp_path.glob("*.arkbin")}
-    assert {"gelu-fp32", "hang", "good", "traced", "stop", "weights", "lookup"} == names
+    worlds = {"world", "world-hang", "world-shared", "world-shared-hang"}
+    assert {"gelu-fp32", "hang", "good", "traced", "stop", "weights", "lookup"} | worlds == names
     for name in names:
         assert read_bundle(tmp_path / f"{name}.arkbin").manifest.target.arch == "gfx942"

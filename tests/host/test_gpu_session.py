@@ -67,7 +67,7 @@ def test_tests_for_nvidia_alone_are_skipped_for_amd(tmp_path: Path) -> None:
         ark.output("y", ark.input("x", (4, 64)) * 2.0)
     for name in ("conftest.py", "processes.py"):
         shutil.copy(FOLDER / name, tmp_path)
-    for name in ("test_legacy_ipc.py", "test_world_begin.py", "test_packets.py"):
+    for name in ("test_legacy_ipc.py", "test_assemblers.py", "test_packets.py"):
         (tmp_path / name).write_text("def test_it():\n    pass\n", encoding="utf-8")
     (tmp_path / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-rs", str(tmp_path)]
@@ -78,7 +78,7 @@ def test_tests_for_nvidia_alone_are_skipped_for_amd(tmp_path: Path) -> None:
             command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=False
         )
         assert counts in done.stdout, done.stdout + done.stderr
-        reason = "memory of processes is shared by functions of CUDA"
+        reason = "the limits of legacy IPC are tested with functions of CUDA"
         assert (reason in done.stdout) == ("hip" in target)
 
 

@@ -1,7 +1,7 @@
 // A library with the name of HIP's, for hip-python: memory of the host, lanes as threads.
 //
-// Modules are shared objects of the host. A launch returns at once, and later work of its stream
-// waits for it on the host. Any call may come from any thread.
+// Modules are shared objects of the host. A launch returns at once, and so does a copy behind a
+// launch: a thread waits for the earlier work of the stream. Any call may come from any thread.
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -17,7 +17,8 @@
 #include <unistd.h>
 
 enum { kInvalidValue = 1, kOutOfMemory = 2, kInvalidDevice = 101, kNotFound = 500, kNotReady = 600 };
-enum { kCodesField = 12, kMostBlocks = 4096 };
+enum { kCodesField = 12, kMostBlocks = 4096, kDevices = 2, kPage = 2 << 20 };
+enum { kUncached = 1 << 30, kOfDevice = 1, kReadWrite = 3, kFile = 1 };
 
 typedef struct {
   atomic_long launched, ended;
@@ -36,9 +37,21 @@ typedef struct {
 
 typedef struct {
   Stream *stream;
+  long number;
   Lane *lanes;
   long count;
 } Launch;
+
+// A copy, or the assignment of a value without a source.
+typedef struct {
+  Stream *stream;
+  long number;
+  void *target;
+  const void *source;
+  void *copy;
+  unsigned char value;
+  size_t bytes;
+} Transfer;
 
 // Handles that are not released.
 atomic_long live_handles;
@@ -62,9 +75,21 @@ static void finish(Stream *stream, long launch) {
 static void drain(Stream *stream) { finish(of(stream), of(stream)->launched); }
 
 int hipInit(unsigned flags) { return flags ? fail(kInvalidValue) : 0; }
-int hipGetDeviceCount(int *count) { return *count = 1, 0; }
+int hipGetDeviceCount(int *count) { return *count = kDevices, 0; }
 int hipGetDevice(int *current) { return *current = device, 0; }
-int hipSetDevice(int wanted) { return wanted ? fail(kInvalidDevice) : 0; }
+int hipSetDevice(int wanted) {
+  if (wanted < 0 || wanted >= kDevices)
+    return fail(kInvalidDevice);
+  device = wanted;
+  return 0;
+}
+
+int hipDeviceCanAccessPeer(int *can, int ordinal, int peer) {
+  if (ordinal < 0 || ordinal >= kDevices || peer < 0 || peer >= kDevices)
+    return fail(kInvalidDevice);
+  *can = ordinal != peer;
+  return 0;
+}
 
 int hipGetLastError(void) {
   int error = last_error;
@@ -72,17 +97,17 @@ int hipGetLastError(void) {
   return error;
 }
 
-int hipRuntimeGetVersion(int *version) { return *version = 60443484, 0; }
+int hipRuntimeGetVersion(int *version) { return *version = 70151831, 0; }
 
 int hipGetDevicePropertiesR0600(char *properties, int ordinal) {
-  if (ordinal)
+  if (ordinal < 0 || ordinal >= kDevices)
     return fail(kInvalidDevice);
   strcpy(properties + ARCH_OFFSET, "gfx942:sramecc+:xnack-");
   return 0;
 }
 
 int hipDeviceGetAttribute(int *value, int attribute, int ordinal) {
-  if (ordinal)
+  if (ordinal < 0 || ordinal >= kDevices)
     return fail(kInvalidDevice);
   *value = attribute == 63 ? 8 : attribute == 74 ? 65536 : -1;
   return *value < 0 ? fail(kInvalidValue) : 0;
@@ -117,7 +142,8 @@ static int find(uintptr_t address) {
 int hipMalloc(void **pointer, size_t bytes) { return allocate(pointer, bytes); }
 
 int hipExtMallocWithFlags(void **pointer, size_t bytes, unsigned flags) {
-  return flags == 1 ? allocate(pointer, bytes) : fail(kInvalidValue);
+  // Fine-grained memory, or uncached memory.
+  return flags == 1 || flags == 3 ? allocate(pointer, bytes) : fail(kInvalidValue);
 }
 
 int hipHostMalloc(void **pointer, size_t bytes, unsigned flags) {
@@ -148,23 +174,197 @@ int hipPointerGetAttribute(int *data, int attribute, void *pointer) {
   return known ? 0 : fail(kInvalidValue);
 }
 
-int hipMemcpyHtoDAsync(void *target, const void *source, size_t bytes, Stream *stream) {
-  drain(stream);
-  memcpy(target, source, bytes);
+static void *run_transfer(void *argument) {
+  Transfer *transfer = argument;
+  finish(transfer->stream, transfer->number - 1);
+  if (transfer->source)
+    memcpy(transfer->target, transfer->source, transfer->bytes);
+  else
+    memset(transfer->target, transfer->value, transfer->bytes);
+  ++transfer->stream->ended;
+  free(transfer->copy);
+  free(transfer);
+  return NULL;
+}
+
+static int transfer(Transfer given) {
+  given.stream = of(given.stream);
+  int is_idle = given.stream->ended == given.stream->launched;
+  Transfer *queued = malloc(sizeof *queued);
+  *queued = given;
+  queued->number = ++given.stream->launched;
+  if (is_idle)
+    return run_transfer(queued), 0;
+  pthread_t thread;
+  pthread_create(&thread, NULL, run_transfer, queued);
+  pthread_detach(thread);
   return 0;
 }
 
+// The caller may change the source after the call.
+int hipMemcpyHtoDAsync(void *target, const void *source, size_t bytes, Stream *stream) {
+  void *copy = memcpy(malloc(bytes), source, bytes);
+  return transfer(
+      (Transfer){.stream = stream, .target = target, .source = copy, .copy = copy, .bytes = bytes});
+}
+
 int hipMemcpyDtoHAsync(void *target, const void *source, size_t bytes, Stream *stream) {
-  return hipMemcpyHtoDAsync(target, source, bytes, stream);
+  return transfer((Transfer){.stream = stream, .target = target, .source = source, .bytes = bytes});
 }
 
 int hipMemcpyDtoDAsync(void *target, const void *source, size_t bytes, Stream *stream) {
-  return hipMemcpyHtoDAsync(target, source, bytes, stream);
+  return hipMemcpyDtoHAsync(target, source, bytes, stream);
 }
 
 int hipMemsetD8Async(void *target, unsigned char value, size_t bytes, Stream *stream) {
-  drain(stream);
-  memset(target, value, bytes);
+  return transfer((Transfer){.stream = stream, .target = target, .value = value, .bytes = bytes});
+}
+
+// -- memory that GPUs share -----------------------------------------------------------------------
+
+typedef struct {
+  int type, handle_types, location, device;
+  void *win32;
+  unsigned char compression, rdma;
+  unsigned short usage;
+} Properties;
+
+typedef struct {
+  int location, device, flags;
+} Access;
+
+typedef struct {
+  int file;
+  size_t bytes;
+} Physical;
+
+static int is_valid(const Properties *properties) {
+  return properties->type == kUncached && properties->location == kOfDevice &&
+         properties->device >= 0 && properties->device < kDevices;
+}
+
+int hipMemGetAllocationGranularity(size_t *page, const Properties *properties, int option) {
+  *page = kPage;
+  return is_valid(properties) && !option ? 0 : fail(kInvalidValue);
+}
+
+static int hold(Physical **handle, int file, size_t bytes) {
+  *handle = malloc(sizeof **handle);
+  **handle = (Physical){file, bytes};
+  ++live_handles;
+  return 0;
+}
+
+int hipMemCreate(Physical **handle, size_t bytes, const Properties *properties,
+                 unsigned long long flags) {
+  if (!is_valid(properties) || flags || !bytes || bytes % kPage)
+    return fail(kInvalidValue);
+  int file = memfd_create("memory", MFD_CLOEXEC);
+  if (file < 0 || ftruncate(file, bytes))
+    return fail(kOutOfMemory);
+  return hold(handle, file, bytes);
+}
+
+int hipMemRelease(Physical *handle) {
+  close(handle->file);
+  free(handle);
+  --live_handles;
+  return 0;
+}
+
+int hipMemExportToShareableHandle(int *file, Physical *handle, int type,
+                                  unsigned long long flags) {
+  if (type != kFile || flags)
+    return fail(kInvalidValue);
+  *file = dup(handle->file);
+  return 0;
+}
+
+int hipMemImportFromShareableHandle(Physical **handle, void *file, int type) {
+  off_t bytes = lseek((int)(intptr_t)file, 0, SEEK_END);
+  if (type != kFile || bytes <= 0)
+    return fail(kInvalidValue);
+  return hold(handle, dup((int)(intptr_t)file), bytes);
+}
+
+// Addresses from a multiple of the page on, which no other memory has.
+int hipMemAddressReserve(void **pointer, size_t bytes, size_t alignment, void *wanted,
+                         unsigned long long flags) {
+  if (wanted || flags || !bytes || bytes % kPage || alignment > kPage)
+    return fail(kInvalidValue);
+  char *begin = mmap(NULL, bytes + kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (begin == MAP_FAILED)
+    return fail(kOutOfMemory);
+  size_t before = -(uintptr_t)begin % kPage;
+  if (before)
+    munmap(begin, before);
+  *pointer = begin + before;
+  if (before < kPage)
+    munmap(begin + before + bytes, kPage - before);
+  ++live_handles;
+  return 0;
+}
+
+int hipMemAddressFree(void *pointer, size_t bytes) {
+  --live_handles;
+  return munmap(pointer, bytes) ? fail(kInvalidValue) : 0;
+}
+
+// Memory without access, as on a GPU; hipMemSetAccess allows it.
+int hipMemMap(void *pointer, size_t bytes, size_t offset, Physical *handle,
+              unsigned long long flags) {
+  if (offset || flags || bytes != handle->bytes)
+    return fail(kInvalidValue);
+  if (mmap(pointer, bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, handle->file, 0) == MAP_FAILED)
+    return fail(kOutOfMemory);
+  ++live_handles;
+  return 0;
+}
+
+int hipMemUnmap(void *pointer, size_t bytes) {
+  --live_handles;
+  int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
+  return mmap(pointer, bytes, PROT_NONE, flags, -1, 0) == MAP_FAILED ? fail(kInvalidValue) : 0;
+}
+
+int hipMemSetAccess(void *pointer, size_t bytes, const Access *access, size_t count) {
+  for (size_t i = 0; i < count; ++i)
+    if (access[i].location != kOfDevice || access[i].device < 0 ||
+        access[i].device >= kDevices || access[i].flags != kReadWrite)
+      return fail(kInvalidValue);
+  return count && !mprotect(pointer, bytes, PROT_READ | PROT_WRITE) ? 0 : fail(kInvalidValue);
+}
+
+// A handle of legacy IPC is the address, since the tests have one process.
+typedef struct {
+  char bytes[64];
+} Handle;
+
+int hipIpcGetMemHandle(Handle *handle, void *pointer) {
+  pthread_mutex_lock(&lock);
+  int slot = find((uintptr_t)pointer);
+  pthread_mutex_unlock(&lock);
+  if (slot < 0 || blocks[slot].address != (uintptr_t)pointer)
+    return fail(kInvalidValue);
+  memset(handle, 0, sizeof *handle);
+  memcpy(handle->bytes, &pointer, sizeof pointer);
+  return 0;
+}
+
+int hipIpcOpenMemHandle(void **pointer, Handle handle, unsigned flags) {
+  memcpy(pointer, handle.bytes, sizeof *pointer);
+  ++live_handles;
+  return flags == 1 ? 0 : fail(kInvalidValue);
+}
+
+int hipIpcCloseMemHandle(void *pointer) {
+  --live_handles;
+  return pointer ? 0 : fail(kInvalidValue);
+}
+
+int hipDeviceGetUuid(char *uuid, int ordinal) {
+  memset(uuid, 0, 16);
+  uuid[15] = ordinal;
   return 0;
 }
 
@@ -277,6 +477,7 @@ static void *run_lane(void *argument) {
 
 static void *run_lanes(void *argument) {
   Launch *launch = argument;
+  finish(launch->stream, launch->number - 1);
   pthread_t *threads = calloc(launch->count, sizeof *threads);
   for (long lane = 0; lane < launch->count; ++lane)
     pthread_create(&threads[lane], NULL, run_lane, &launch->lanes[lane]);
@@ -295,7 +496,6 @@ int hipModuleLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsi
   if (grid_y != 1 || grid_z != 1 || block_x % 64 || block_y != 1 || block_z != 1 || dynamic ||
       extra)
     return fail(kInvalidValue);
-  drain(stream);
   Launch *launch = calloc(1, sizeof *launch);
   launch->stream = of(stream);
   launch->count = grid_x;
@@ -303,7 +503,7 @@ int hipModuleLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsi
   // Reads the parameters during the call, as HIP does.
   for (unsigned lane = 0; lane < grid_x; ++lane)
     launch->lanes[lane] = (Lane){(int (*)(void *, long))function, *(void **)parameters[0], lane};
-  ++launch->stream->launched;
+  launch->number = ++launch->stream->launched;
   pthread_t thread;
   pthread_create(&thread, NULL, run_lanes, launch);
   pthread_detach(thread);

@@ -1,7 +1,7 @@
 """A model of runs on a GPU for each rank: begin, last barrier, stop, abort and reset.
 
-The model follows `ark_mlir/runtime/cuda/world.py` for the host, `linked_semaphore.py` for the two
-levels of a barrier, and `GpuKernel.mlir`, `GpuSemaphores.mlir` and `CudaPeerRanks.mlir` for the
+The model follows `ark_mlir/runtime/gpu/world.py` for the host, `linked_semaphore.py` for the two
+levels of a barrier, and `GpuKernel.mlir`, `GpuSemaphores.mlir` and `GpuPeerRanks.mlir` for the
 lanes. Each step is one access to a shared word. One run may fail: any of its waits may time out, or
 the host gives up. A wait of another run ends only when the arrivals come. Each mistake changes one
 step.

@@ -15,7 +15,7 @@ from ...typing import Network
 
 if TYPE_CHECKING:
     from ...runtime.cuda.api import CudaApi
-    from ...runtime.cuda.blocks import NetworkHandles
+    from ...runtime.gpu.blocks import NetworkHandles
     from ...runtime.ranks.routes import NetworkPlan
     from ..communicator import CollectiveCall
 

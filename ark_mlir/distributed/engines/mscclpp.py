@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...errors import InvalidUsageError, UnsupportedError
-from ...runtime.cuda.blocks import NetworkHandles
-from ...runtime.cuda.peers import ExportedPart, MappedParts
 from ...runtime.cuda.port_channels import PortChannels
 from ...runtime.cuda.port_layouts import PortHandle, find_layout, read_handle
+from ...runtime.gpu.blocks import NetworkHandles
+from ...runtime.gpu.peers import ExportedPart, MappedParts
 from ...runtime.ranks.routes import count_semaphores
 from .engine import NO_NETWORK
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...errors import InvalidUsageError, UnsupportedError
 from ...pins import NCCL4PY_VERSION, NCCL_VERSION
-from ...runtime.cuda.blocks import NetworkHandles
+from ...runtime.gpu.blocks import NetworkHandles
 from ...runtime.gpu.memory import DeviceMemory
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from .engine import NO_NETWORK
 
 if TYPE_CHECKING:
     from ...runtime.cuda.api import CudaApi
-    from ...runtime.cuda.blocks import NetworkHandles
+    from ...runtime.gpu.blocks import NetworkHandles
     from ...runtime.ranks.routes import NetworkPlan
 
 __all__ = ["TorchSymmetricMemory"]

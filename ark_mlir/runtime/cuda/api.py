@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import weakref
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from ...errors import BusyError, DeviceError, UnsupportedError
 from ...units import counted
 from ..arrays.streams import CUDA
 from ..drivers.abi import CUDA_WARP_SIZE
-from ..gpu.api import GpuApi, Launcher, Names
+from ..gpu.api import GpuApi, Launcher, Names, format_uuid
 from .image import CudaImage
 
 if TYPE_CHECKING:
@@ -59,7 +59,17 @@ class CudaApi(GpuApi):
         unload_module="cuModuleUnload",
         find_function="cuModuleGetFunction",
         occupancy="cuOccupancyMaxActiveBlocksPerMultiprocessor",
+        reserve_addresses="cuMemAddressReserve",
+        free_addresses="cuMemAddressFree",
+        create_memory="cuMemCreate",
+        release_memory="cuMemRelease",
+        map_memory="cuMemMap",
+        unmap_memory="cuMemUnmap",
+        lend="cuIpcGetMemHandle",
+        close_borrowed="cuIpcCloseMemHandle",
     )
+    vendor = "NVIDIA"
+    library = "CUDA"
     device_type = CUDA
     warp_size = CUDA_WARP_SIZE
     host_flags = _DEVICEMAP
@@ -192,6 +202,104 @@ class CudaApi(GpuApi):
                 raise BusyError(error.message, notes=[note]) from None
 
         return launch
+
+    # -- several GPUs ----------------------------------------------------------------------
+
+    @property
+    def kind(self) -> str:
+        """See :meth:`GpuApi.kind`, such as ``NVIDIA H200 (sm_90)``."""
+        name = bytes(self.call("cuDeviceGetName", 128, self.device)).split(b"\0")[0].decode()
+        major = self.attribute("COMPUTE_CAPABILITY_MAJOR")
+        minor = self.attribute("COMPUTE_CAPABILITY_MINOR")
+        return f"{name} (sm_{major}{minor})"
+
+    @property
+    def device_count(self) -> int:
+        """See :meth:`GpuApi.device_count`."""
+        return int(self.call("cuDeviceGetCount"))
+
+    @property
+    def version(self) -> int:
+        """See :meth:`GpuApi.version`."""
+        return int(self.call("cuDriverGetVersion"))
+
+    @property
+    def runs_processes_at_once(self) -> bool:
+        """See :meth:`GpuApi.runs_processes_at_once`: with MPS."""
+        known = hasattr(self.driver.CUdevice_attribute, "CU_DEVICE_ATTRIBUTE_MPS_ENABLED")
+        return known and bool(self.attribute("MPS_ENABLED"))
+
+    def uuid_of(self, ordinal: int) -> str:
+        """See :meth:`GpuApi.uuid_of`."""
+        # Instances of a partitioned GPU (MIG) have different UUIDs by cuDeviceGetUuid_v2. Later
+        # packages have only cuDeviceGetUuid, which distinguishes them as well.
+        has_second = hasattr(self.driver, "cuDeviceGetUuid_v2")
+        device = self.call("cuDeviceGet", ordinal)
+        uuid = self.call("cuDeviceGetUuid_v2" if has_second else "cuDeviceGetUuid", device)
+        return format_uuid(bytes(uuid.bytes))
+
+    def can_access(self, ordinal: int) -> bool:
+        """See :meth:`GpuApi.can_access`."""
+        other = self.call("cuDeviceGet", ordinal)
+        return bool(self.call("cuDeviceCanAccessPeer", self.device, other))
+
+    # -- memory that several GPUs map ------------------------------------------------------
+
+    def memory_properties(self, *, shared: bool = False, rdma: bool = False) -> Any:
+        """See :meth:`GpuApi.memory_properties`."""
+        properties = self.driver.CUmemAllocationProp()
+        properties.type = self.driver.CUmemAllocationType.CU_MEM_ALLOCATION_TYPE_PINNED
+        properties.location = self._location(self.ordinal)
+        if shared:
+            properties.requestedHandleTypes = self._file_descriptor()
+        if rdma and self.attribute("GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED"):
+            properties.allocFlags.gpuDirectRDMACapable = 1
+        return properties
+
+    def page_of(self, properties: Any) -> int:
+        """See :meth:`GpuApi.page_of`."""
+        flags = self.driver.CUmemAllocationGranularity_flags
+        minimum = flags.CU_MEM_ALLOC_GRANULARITY_MINIMUM
+        return int(self.call("cuMemGetAllocationGranularity", properties, minimum))
+
+    def grant_access(self, address: int, nbytes: int, ordinals: Sequence[int]) -> None:
+        """See :meth:`GpuApi.grant_access`."""
+        entries: list[Any] = []
+        for ordinal in ordinals:
+            entry = self.driver.CUmemAccessDesc()
+            entry.location = self._location(ordinal)
+            entry.flags = self.driver.CUmemAccess_flags.CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+            entries.append(entry)
+        self.call("cuMemSetAccess", address, nbytes, entries, len(entries))
+
+    def export_memory(self, handle: Any) -> int:
+        """See :meth:`GpuApi.export_memory`."""
+        return int(self.call("cuMemExportToShareableHandle", handle, self._file_descriptor(), 0))
+
+    def import_memory(self, file: int) -> Any:
+        """See :meth:`GpuApi.import_memory`."""
+        return self.call("cuMemImportFromShareableHandle", file, self._file_descriptor())
+
+    def allocate_lent(self, nbytes: int) -> int:
+        """See :meth:`GpuApi.allocate_lent`."""
+        return int(self.take("cuMemAlloc", "cuMemFree", nbytes))
+
+    def borrow(self, handle: bytes) -> int:
+        """See :meth:`GpuApi.borrow`."""
+        record = self.driver.CUipcMemHandle()
+        record.reserved = handle
+        lazily = self.driver.CUipcMem_flags.CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS
+        return int(self.call("cuIpcOpenMemHandle", record, lazily))
+
+    def _file_descriptor(self) -> Any:
+        kinds = self.driver.CUmemAllocationHandleType
+        return kinds.CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+
+    def _location(self, ordinal: int) -> Any:
+        location = self.driver.CUmemLocation()
+        location.type = self.driver.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE
+        location.id = ordinal
+        return location
 
 
 def count_devices() -> int:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ...errors import UnsupportedError
 from ..gpu.driver import GpuDriver
+from ..gpu.world import open_devices
 from .api import CudaApi
-from .peers import USE_ONE
-from .world import CudaWorldDriver
 
 if TYPE_CHECKING:
     from ..drivers.interface import Driver
@@ -22,10 +20,4 @@ def make_driver(devices: Sequence[int] | None = None) -> Driver:
     """
     if devices is None:
         return GpuDriver(CudaApi())
-    try:
-        apis = [CudaApi(ordinal=number) for number in devices]
-    except UnsupportedError as error:
-        if len(devices) > 1:
-            error.notes += (USE_ONE,)
-        raise
-    return GpuDriver(apis[0]) if len(apis) == 1 else CudaWorldDriver(apis)
+    return open_devices(lambda ordinal: CudaApi(ordinal=ordinal), devices)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from .api import CudaApi
-from .peers import kind_of
 
 __all__ = ["Gpu", "Survey", "kernel_driver", "survey"]
 
@@ -77,7 +76,7 @@ def _gpu(api: CudaApi, apis: list[CudaApi]) -> Gpu:
     ]
     return Gpu(
         api.ordinal,
-        kind_of(api),
+        api.kind,
         api.attribute("MULTIPROCESSOR_COUNT"),
         int(api.call("cuDeviceTotalMem", api.device)),
         tuple(peers),

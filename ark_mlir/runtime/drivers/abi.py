@@ -16,7 +16,7 @@ SEMAPHORE_STRIDE = 64
 # The number of counters of each GPU in a program of several ranks. The index of a counter on the
 # next GPU is larger by this number. The last counter holds the iteration that ends a launch. The
 # counters before the last one have a word for each rank; the word records that the kernel of the
-# rank has begun. The kernel text is CudaPeerRanks.mlir.
+# rank has begun. The kernel text is GpuPeerRanks.mlir.
 RANK_COUNTERS = 1 << 15
 MOST_RANKS = 256
 BEGUN_WORD = (RANK_COUNTERS - 1) * SEMAPHORE_STRIDE // 8 - MOST_RANKS

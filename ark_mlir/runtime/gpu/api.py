@@ -6,16 +6,22 @@ import os
 import time
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ...errors import ArkError, BusyError, UnsupportedError
 from . import backlog
 from .backlog import Stuck, backlog_of
+from .names import Names, format_uuid
 
 if TYPE_CHECKING:
     from ...bundle import Bundle
+
+__all__ = [
+    "CAPTURE_IMPLICIT", "DISABLE_TIMING", "NON_BLOCKING", "NOT_READY", "GpuApi", "GpuImage",
+    "Launcher", "Names", "format_uuid",
+]  # fmt: skip
 
 # Codes of errors, which CUDA and HIP share.
 NOT_READY = 600
@@ -29,66 +35,6 @@ _SLEEP_SECONDS = 0.0005
 
 # Launches a kernel with the parameters at an address: those of a launch record.
 Launcher = Callable[[int], object]
-
-
-class Names(NamedTuple):
-    """The names of a vendor's functions whose arguments and results are the same for all vendors.
-
-    Attributes:
-        allocate: allocates memory of the device.
-        allocate_coherent: allocates memory of the device that the host may read and write while a
-            kernel uses it; takes `coherent_flags`, too.
-        free: frees memory of the device.
-        allocate_host: allocates pinned memory of the host.
-        free_host: frees pinned memory of the host.
-        to_device: queues a copy from the host to the device.
-        to_host: queues a copy from the device to the host.
-        within_device: queues a copy from the device to the same device.
-        set_bytes: queues the assignment of one value to all bytes of memory of the device.
-        create_stream: creates a stream.
-        destroy_stream: destroys a stream.
-        query_stream: returns NOT_READY if a stream has work.
-        await_stream: waits for a stream.
-        follow_event: lets a stream wait for an event.
-        is_capturing: returns the capture status of a stream.
-        create_event: creates an event.
-        destroy_event: destroys an event.
-        query_event: returns NOT_READY if an event has not happened.
-        record_event: records an event in a stream.
-        load_module: loads a module from an image in memory.
-        unload_module: unloads a module.
-        find_function: returns the function of a module with a name.
-        occupancy: returns the number of CTAs of a function that a multiprocessor holds at once.
-    """
-
-    allocate: str
-    allocate_coherent: str
-    free: str
-    allocate_host: str
-    free_host: str
-    to_device: str
-    to_host: str
-    within_device: str
-    set_bytes: str
-    create_stream: str
-    destroy_stream: str
-    query_stream: str
-    await_stream: str
-    follow_event: str
-    is_capturing: str
-    create_event: str
-    destroy_event: str
-    query_event: str
-    record_event: str
-    load_module: str
-    unload_module: str
-    find_function: str
-    occupancy: str
-
-    @property
-    def waits(self) -> frozenset[str]:
-        """The functions that release a handle and may wait for all kernels of the device."""
-        return frozenset((self.free, self.free_host, self.unload_module))
 
 
 class GpuImage(Protocol):
@@ -115,6 +61,8 @@ class GpuApi(ABC):
 
     Attributes:
         names: the names of functions.
+        vendor: the vendor, as messages name it.
+        library: the name of the vendor's interface: ``CUDA`` or ``HIP``.
         device_type: DLPack's type of the device.
         warp_size: the number of threads of a warp.
         host_flags: the flags of pinned memory of the host that the device can address.
@@ -122,19 +70,24 @@ class GpuApi(ABC):
         is_coherent: True if all memory of the device is coherent: the host may read and write it
             while a kernel uses it.
         default_stream: the handle of the default stream, with which blocking streams synchronise.
+        device: the device, as functions of the vendor's driver take it.
     """
 
     names: Names
+    vendor: str
+    library: str
     device_type: int
     warp_size: int
     host_flags: int
     coherent_flags: tuple[int, ...] = ()
     is_coherent: bool = True
     default_stream: int
+    device: Any
 
     def __init__(self, driver: Any, ordinal: int) -> None:
         self.driver = driver
         self.ordinal = ordinal
+        self.device = ordinal
         self._release: Callable[[], object] | None = None
         self._owned: set[object] = set()
         self._closed = False
@@ -232,6 +185,84 @@ class GpuApi(ABC):
         The function raises BusyError if the vendor's driver refuses the launch since other work
         occupies the GPU.
         """
+
+    # -- several GPUs ----------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def kind(self) -> str:
+        """The name and the architecture of the GPU."""
+
+    @property
+    @abstractmethod
+    def device_count(self) -> int:
+        """The number of GPUs that this process sees."""
+
+    @property
+    @abstractmethod
+    def version(self) -> int:
+        """The version of `library` that the vendor's driver has."""
+
+    @property
+    @abstractmethod
+    def runs_processes_at_once(self) -> bool:
+        """True if kernels of several processes certainly run on the GPU at the same time."""
+
+    @abstractmethod
+    def uuid_of(self, ordinal: int) -> str:
+        """Returns the identity of a GPU, which is the same in all processes."""
+
+    @abstractmethod
+    def can_access(self, ordinal: int) -> bool:
+        """Returns True if this GPU can access the memory of another GPU."""
+
+    # -- memory that several GPUs map ------------------------------------------------------
+
+    @abstractmethod
+    def memory_properties(self, *, shared: bool = False, rdma: bool = False) -> Any:
+        """Returns the properties of memory on this GPU that other GPUs can map.
+
+        Args:
+            shared: True if other processes map the memory, too, by a file descriptor.
+            rdma: True if network adapters access the memory, too, where the GPU has a way.
+
+        Raises UnsupportedError if the vendor's package lacks a function for such memory.
+        """
+
+    def create_memory(self, nbytes: int, properties: Any) -> Any:
+        """Returns a handle of new memory, a multiple of its pages, which the caller releases.
+
+        Raises DeviceError if memory is short, and UnsupportedError if the vendor's driver has no
+        memory with these properties.
+        """
+        return self.call(self.names.create_memory, nbytes, properties, 0)
+
+    @abstractmethod
+    def page_of(self, properties: Any) -> int:
+        """Returns the bytes of a page of memory with these properties.
+
+        Raises UnsupportedError if the vendor's driver has no such memory.
+        """
+
+    @abstractmethod
+    def grant_access(self, address: int, nbytes: int, ordinals: Sequence[int]) -> None:
+        """Lets GPUs read and write mapped memory."""
+
+    @abstractmethod
+    def export_memory(self, handle: Any) -> int:
+        """Returns a file descriptor of memory, which the caller closes."""
+
+    @abstractmethod
+    def import_memory(self, file: int) -> Any:
+        """Returns a handle of the memory of a file descriptor, which the caller releases."""
+
+    @abstractmethod
+    def allocate_lent(self, nbytes: int) -> int:
+        """Returns the address of an allocation that other processes can map by legacy IPC."""
+
+    @abstractmethod
+    def borrow(self, handle: bytes) -> int:
+        """Maps an allocation of another process by the bytes of its handle; returns its address."""
 
     # -- queries -----------------------------------------------------------------------------
 

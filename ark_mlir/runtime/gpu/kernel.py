@@ -125,7 +125,7 @@ class GpuKernel:
     def _table(self, name: str) -> memoryview | bytes:
         """The bytes of a table as the kernel reads it."""
         if name == "lanes" and self.bundle.manifest.ranks > 1 and self._shared is None:
-            # Linking replaces the SMs by the indices of the lanes: see CudaPeerRanks.mlir.
+            # Linking replaces the SMs by the indices of the lanes: see GpuPeerRanks.mlir.
             lanes = np.array(self.bundle.tables.lanes)
             lanes[:, 0] = np.arange(len(lanes))
             return lanes.tobytes()

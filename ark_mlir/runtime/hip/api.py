@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +11,10 @@ from ...errors import DeviceError, UnsupportedError
 from ...units import counted
 from ..arrays.streams import ROCM
 from ..drivers.abi import HIP_WARP_SIZE
-from ..gpu.api import GpuApi, Launcher, Names
+from ..gpu.api import GpuApi, Launcher, Names, format_uuid
 from .image import HipImage
-from .library import architecture_of, find_library, plain_message
+from .library import architecture_of, find_library, plain_message, text_of
+from .records import UNCACHED, AccessDesc, AllocationProp, Location
 
 if TYPE_CHECKING:
     from ...bundle import Bundle
@@ -22,8 +23,14 @@ _NULL_STREAM = 0
 _HOST_MALLOC_MAPPED = 2
 _HOST_MALLOC_COHERENT = 1 << 30
 _DEVICE_MALLOC_FINEGRAINED = 1
+_DEVICE_MALLOC_UNCACHED = 3
+_IPC_LAZY_PEER_ACCESS = 1
 _CAPTURE_MODE_RELAXED = 2
 _ROCM = "install ROCm 6.0 or later, and check that rocminfo lists the GPU"
+# The version of HIP from which on it imports the number of a file.
+_TAKES_FILES = 70100000
+# Errors of HIP for a kind of memory that it does not have.
+_NO_SUCH_MEMORY = ("hipErrorInvalidValue", "hipErrorNotSupported")
 
 
 class HipApi(GpuApi):
@@ -62,7 +69,17 @@ class HipApi(GpuApi):
         unload_module="hipModuleUnload",
         find_function="hipModuleGetFunction",
         occupancy="hipModuleOccupancyMaxActiveBlocksPerMultiprocessor",
+        reserve_addresses="hipMemAddressReserve",
+        free_addresses="hipMemAddressFree",
+        create_memory="hipMemCreate",
+        release_memory="hipMemRelease",
+        map_memory="hipMemMap",
+        unmap_memory="hipMemUnmap",
+        lend="hipIpcGetMemHandle",
+        close_borrowed="hipIpcCloseMemHandle",
     )
+    vendor = "AMD"
+    library = "HIP"
     device_type = ROCM
     warp_size = HIP_WARP_SIZE
     host_flags = _HOST_MALLOC_MAPPED | _HOST_MALLOC_COHERENT
@@ -73,7 +90,10 @@ class HipApi(GpuApi):
     def __init__(self, library: Any = None, ordinal: int = 0) -> None:
         super().__init__(find_library() if library is None else library, ordinal)
         try:
-            count = self._count_devices()
+            self.call("hipInit", 0)
+            count = self.device_count
+            if not count:
+                raise DeviceError("this machine has none")
         except DeviceError as error:
             raise UnsupportedError(
                 f"a program for hip needs a GPU of AMD: {error.message}", notes=[_ROCM]
@@ -82,13 +102,6 @@ class HipApi(GpuApi):
             raise UnsupportedError(
                 f"there is no GPU {ordinal}: this process sees {counted(count, 'GPU')}"
             )
-
-    def _count_devices(self) -> int:
-        self.call("hipInit", 0)
-        count = int(self.call("hipGetDeviceCount"))
-        if not count:
-            raise DeviceError("this machine has none")
-        return count
 
     def call(self, name: str, *arguments: object) -> Any:
         """See :meth:`GpuApi.call`."""
@@ -198,3 +211,114 @@ class HipApi(GpuApi):
             )  # fmt: skip
 
         return launch
+
+    # -- several GPUs ----------------------------------------------------------------------
+
+    @property
+    def kind(self) -> str:
+        """See :meth:`GpuApi.kind`, such as ``AMD Instinct MI300X (gfx942)``."""
+        properties = self.call("hipGetDeviceProperties", self.ordinal)
+        return f"{text_of(properties.name)} ({architecture_of(properties)})"
+
+    @property
+    def device_count(self) -> int:
+        """See :meth:`GpuApi.device_count`."""
+        return int(self.call("hipGetDeviceCount"))
+
+    @property
+    def version(self) -> int:
+        """See :meth:`GpuApi.version`."""
+        return int(self.call("hipRuntimeGetVersion"))
+
+    @property
+    def runs_processes_at_once(self) -> bool:
+        """See :meth:`GpuApi.runs_processes_at_once`: HIP has no query, and processes may take turns
+        on a GPU."""
+        return False
+
+    def uuid_of(self, ordinal: int) -> str:
+        """See :meth:`GpuApi.uuid_of`."""
+        return format_uuid(bytes(self.call("hipDeviceGetUuid", ordinal).bytes))
+
+    def can_access(self, ordinal: int) -> bool:
+        """See :meth:`GpuApi.can_access`."""
+        return bool(self.call("hipDeviceCanAccessPeer", self.ordinal, ordinal))
+
+    # -- memory that several GPUs map ------------------------------------------------------
+
+    def memory_properties(self, *, shared: bool = False, rdma: bool = False) -> AllocationProp:
+        """See :meth:`GpuApi.memory_properties`.
+
+        The memory is not cached: a GPU keeps other memory of its own in its L2, where stores of
+        other GPUs do not arrive before the kernel ends (docs/rationale.md).
+        """
+        properties = AllocationProp(type=UNCACHED, location=Location.of_device(self.ordinal))
+        if shared:
+            properties.handle_types = int(self._file_descriptor())
+        properties.flags.rdma = rdma
+        return properties
+
+    def create_memory(self, nbytes: int, properties: Any) -> Any:
+        """See :meth:`GpuApi.create_memory`."""
+        with _explained():
+            return super().create_memory(nbytes, properties)
+
+    def page_of(self, properties: Any) -> int:
+        """See :meth:`GpuApi.page_of`."""
+        flags = self.driver.hipMemAllocationGranularity_flags
+        minimum = flags.hipMemAllocationGranularityMinimum
+        with _explained():
+            return int(self.call("hipMemGetAllocationGranularity", properties, minimum))
+
+    def grant_access(self, address: int, nbytes: int, ordinals: Sequence[int]) -> None:
+        """See :meth:`GpuApi.grant_access`."""
+        entries = (AccessDesc * len(ordinals))(*map(AccessDesc.of_device, ordinals))
+        self.call("hipMemSetAccess", address, nbytes, entries, len(entries))
+
+    def export_memory(self, handle: Any) -> int:
+        """See :meth:`GpuApi.export_memory`."""
+        file = (ctypes.c_int * 1)()
+        self.call("hipMemExportToShareableHandle", file, handle, self._file_descriptor(), 0)
+        return int(file[0])
+
+    def import_memory(self, file: int) -> Any:
+        """See :meth:`GpuApi.import_memory`.
+
+        Raises UnsupportedError before ROCm 7.1, which takes the address of the number instead.
+        """
+        version = self.version
+        if version < _TAKES_FILES:
+            raise UnsupportedError(
+                "HIP maps memory of other processes by file descriptors from ROCm 7.1 on; this is "
+                f"HIP {version // 10**7}.{version // 10**5 % 100}",
+                notes=["install ROCm 7.1 or later"],
+            )
+        return self.call("hipMemImportFromShareableHandle", file, self._file_descriptor())
+
+    def allocate_lent(self, nbytes: int) -> int:
+        """See :meth:`GpuApi.allocate_lent`: the memory is not cached, as other shared memory."""
+        name, release = self.names.allocate_coherent, self.names.free
+        return int(self.take(name, release, nbytes, _DEVICE_MALLOC_UNCACHED))
+
+    def borrow(self, handle: bytes) -> int:
+        """See :meth:`GpuApi.borrow`."""
+        # A record of hip-python has no setter, and its functions take memory as well.
+        record = (ctypes.c_ubyte * len(handle)).from_buffer_copy(handle)
+        return int(self.call("hipIpcOpenMemHandle", record, _IPC_LAZY_PEER_ACCESS))
+
+    def _file_descriptor(self) -> Any:
+        return self.driver.hipMemAllocationHandleType.hipMemHandleTypePosixFileDescriptor
+
+
+@contextmanager
+def _explained() -> Generator[None]:
+    """Raises UnsupportedError with the remedy if HIP does not know uncached memory in a block."""
+    try:
+        yield
+    except DeviceError as error:
+        if not error.message.endswith(_NO_SUCH_MEMORY):
+            raise
+        raise UnsupportedError(
+            f"ROCm of this machine has no uncached memory that GPUs share: {error.message}",
+            notes=["install a later ROCm, or compile with devices=[0] to share one GPU"],
+        ) from None

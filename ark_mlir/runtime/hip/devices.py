@@ -1,12 +1,12 @@
-"""The driver for the GPU that a program runs on."""
+"""The driver for the GPUs that a program runs on."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...errors import UnsupportedError
 from ..gpu.driver import GpuDriver
+from ..gpu.world import open_devices
 from .api import HipApi
 
 if TYPE_CHECKING:
@@ -14,18 +14,14 @@ if TYPE_CHECKING:
 
 
 def make_driver(devices: Sequence[int] | None = None, library: Any = None) -> Driver:
-    """Returns the driver for the GPU with a number of HIP, or for the first GPU.
+    """Returns the driver for GPUs with these numbers of HIP, or for the first GPU.
 
     Args:
-        devices: the number of the GPU; None selects the first one.
+        devices: the number of each rank's GPU; one number runs all ranks on one GPU.
         library: hip-python; tests pass a substitute.
 
-    Raises UnsupportedError if this machine has no such GPU, or if there are several numbers.
+    Raises UnsupportedError if this machine has no such GPU.
     """
-    numbers = [0] if devices is None else list(devices)
-    if len(numbers) != 1:
-        raise UnsupportedError(
-            f"devices={numbers}: this version of ark runs a program for hip on one GPU",
-            notes=["pass one number, such as devices=[0]"],
-        )
-    return GpuDriver(HipApi(library, numbers[0]))
+    if devices is None:
+        return GpuDriver(HipApi(library))
+    return open_devices(lambda ordinal: HipApi(library, ordinal), devices)

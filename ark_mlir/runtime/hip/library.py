@@ -19,7 +19,9 @@ __all__ = [
 INSTALL = "pip install 'ark-mlir[hip]'"
 # The functions that the runtime calls, with the number of their arguments in hip-python.
 FUNCTIONS = {
+    "hipDeviceCanAccessPeer": 2,
     "hipDeviceGetAttribute": 2,
+    "hipDeviceGetUuid": 1,
     "hipEventCreateWithFlags": 1,
     "hipEventDestroy": 1,
     "hipEventQuery": 1,
@@ -32,7 +34,20 @@ FUNCTIONS = {
     "hipHostFree": 1,
     "hipHostMalloc": 2,
     "hipInit": 1,
+    "hipIpcCloseMemHandle": 1,
+    "hipIpcGetMemHandle": 1,
+    "hipIpcOpenMemHandle": 2,
     "hipMalloc": 1,
+    "hipMemAddressFree": 2,
+    "hipMemAddressReserve": 4,
+    "hipMemCreate": 3,
+    "hipMemExportToShareableHandle": 4,
+    "hipMemGetAllocationGranularity": 2,
+    "hipMemImportFromShareableHandle": 2,
+    "hipMemMap": 5,
+    "hipMemRelease": 1,
+    "hipMemSetAccess": 4,
+    "hipMemUnmap": 2,
     "hipMemcpyDtoDAsync": 4,
     "hipMemcpyDtoHAsync": 4,
     "hipMemcpyHtoDAsync": 4,
@@ -58,6 +73,8 @@ ENUMERATIONS = {
         "hipDeviceAttributeMaxSharedMemoryPerBlock",
         "hipDeviceAttributeMultiprocessorCount",
     ),
+    "hipMemAllocationGranularity_flags": ("hipMemAllocationGranularityMinimum",),
+    "hipMemAllocationHandleType": ("hipMemHandleTypePosixFileDescriptor",),
     "hipPointer_attribute": ("HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL",),
 }
 # The module with the C functions until version 7, and from version 10 on.

@@ -9,9 +9,11 @@ from typing import Any
 
 from ...runtime.arrays.streams import ROCM
 from ...runtime.cpu.image import Image
+from ...runtime.hip.records import UNCACHED, AllocationProp
 from .cuda import FakeCuda
-from .memory import PointerAttribute
-from .names import NO_BINARY_FOR_GPU, Attribute
+from .memory import IpcFlags, PointerAttribute
+from .names import INVALID_VALUE, NO_BINARY_FOR_GPU, NOT_PERMITTED, NOT_SUPPORTED, Attribute
+from .virtual_memory import AllocationType
 
 __all__ = ["FakeHip", "HipError"]
 
@@ -29,6 +31,7 @@ class HipError(IntEnum):
     hipErrorInvalidHandle = 400
     hipErrorNotReady = 600
     hipErrorIllegalAddress = 700
+    hipErrorNotSupported = 801
     hipErrorStreamCaptureUnsupported = 900
     hipErrorStreamCaptureInvalidated = 901
     hipErrorStreamCaptureImplicit = 906
@@ -41,6 +44,18 @@ class HipAttribute(IntEnum):
     hipDeviceAttributeMaxSharedMemoryPerBlock = 74
 
 
+class HipHandleType(IntEnum):
+    """``hipMemAllocationHandleType``."""
+
+    hipMemHandleTypePosixFileDescriptor = 1
+
+
+class HipGranularity(IntEnum):
+    """``hipMemAllocationGranularity_flags``."""
+
+    hipMemAllocationGranularityMinimum = 0
+
+
 _ATTRIBUTES = {
     HipAttribute.hipDeviceAttributeMultiprocessorCount: (
         Attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
@@ -51,7 +66,9 @@ _ATTRIBUTES = {
 }
 # The function of CUDA that does the same with the same arguments, unless `_convert` changes them.
 _FUNCTIONS = {
+    "hipDeviceCanAccessPeer": "cuDeviceCanAccessPeer",
     "hipDeviceGetAttribute": "cuDeviceGetAttribute",
+    "hipDeviceGetUuid": "cuDeviceGetUuid_v2",
     "hipEventCreateWithFlags": "cuEventCreate",
     "hipEventDestroy": "cuEventDestroy",
     "hipEventQuery": "cuEventQuery",
@@ -64,7 +81,20 @@ _FUNCTIONS = {
     "hipHostFree": "cuMemFreeHost",
     "hipHostMalloc": "cuMemHostAlloc",
     "hipInit": "cuInit",
+    "hipIpcCloseMemHandle": "cuIpcCloseMemHandle",
+    "hipIpcGetMemHandle": "cuIpcGetMemHandle",
+    "hipIpcOpenMemHandle": "cuIpcOpenMemHandle",
     "hipMalloc": "cuMemAlloc",
+    "hipMemAddressFree": "cuMemAddressFree",
+    "hipMemAddressReserve": "cuMemAddressReserve",
+    "hipMemCreate": "cuMemCreate",
+    "hipMemExportToShareableHandle": "cuMemExportToShareableHandle",
+    "hipMemGetAllocationGranularity": "cuMemGetAllocationGranularity",
+    "hipMemImportFromShareableHandle": "cuMemImportFromShareableHandle",
+    "hipMemMap": "cuMemMap",
+    "hipMemRelease": "cuMemRelease",
+    "hipMemSetAccess": "cuMemSetAccess",
+    "hipMemUnmap": "cuMemUnmap",
     "hipMemcpyDtoDAsync": "cuMemcpyDtoDAsync",
     "hipMemcpyDtoHAsync": "cuMemcpyDtoHAsync",
     "hipMemcpyHtoDAsync": "cuMemcpyHtoDAsync",
@@ -88,6 +118,8 @@ _FUNCTIONS = {
     "hipThreadExchangeStreamCaptureMode": "cuThreadExchangeStreamCaptureMode",
 }
 _LDS = 65536
+# The type of memory of FakeCuda for HIP's ``hipMemAllocationTypeUncached``, and of no memory.
+_TYPES = {UNCACHED: AllocationType.CU_MEM_ALLOCATION_TYPE_PINNED}
 
 
 class FakeHip(FakeCuda):
@@ -104,6 +136,7 @@ class FakeHip(FakeCuda):
 
     Attributes:
         refuses_image: True if the loader refuses code objects.
+        has_uncached: False if there is no uncached memory.
     """
 
     prefix = "hip"
@@ -116,6 +149,8 @@ class FakeHip(FakeCuda):
 
     hipError_t = HipError
     hipDeviceAttribute_t = HipAttribute
+    hipMemAllocationGranularity_flags = HipGranularity
+    hipMemAllocationHandleType = HipHandleType
     hipPointer_attribute = SimpleNamespace(HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL=9)
 
     def __init__(
@@ -128,6 +163,7 @@ class FakeHip(FakeCuda):
     ) -> None:
         super().__init__(fail_at, sms, version=version, **options)
         self.refuses_image = False
+        self.has_uncached = True
         self._arch = arch
         self._errors = threading.local()
 
@@ -162,16 +198,25 @@ class FakeHip(FakeCuda):
                 self._contexts.stack.append(self.devices[0].context)
             function = self._make_call(_FUNCTIONS[name], name)
             code, *values = function(*self._convert(name, arguments))
+            code = NOT_SUPPORTED if code == NOT_PERMITTED else code  # HIP has no such error
             if code and code != HipError.hipErrorNotReady:
                 self._errors.last = HipError(code)
             return HipError(code), *self._convert_results(name, arguments, values)
 
         return call
 
+    def _never_fails(self, name: str, arguments: tuple[Any, ...]) -> bool:
+        """See :class:`FakeCuda`. ark changes the current device to release a handle, since HIP has
+        no stack of contexts."""
+        changes = name == "cuCtxSetCurrent" and arguments[0] != self._current().context
+        return changes or super()._never_fails(name, arguments)
+
     def _convert(self, name: str, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         """Returns the arguments of CUDA's function."""
         if name == "hipExtMallocWithFlags":
             return arguments[:1]
+        if name == "hipIpcOpenMemHandle":
+            return SimpleNamespace(reserved=bytes(arguments[0])), IpcFlags(arguments[1])
         if name == "hipSetDevice":
             ordinal: int = arguments[0]
             return (self.devices[ordinal].context,)
@@ -181,13 +226,31 @@ class FakeHip(FakeCuda):
             return 256, arguments[0]
         if name == "hipPointerGetAttribute":
             return PointerAttribute(arguments[1]), arguments[2]
+        if name == "hipMemCreate":
+            return arguments[0], self._properties_of_memory(arguments[1]), arguments[2]
+        if name == "hipMemGetAllocationGranularity":
+            return self._properties_of_memory(arguments[0]), arguments[1]
+        if name == "hipMemExportToShareableHandle":
+            return arguments[1:]
         return arguments
+
+    def _properties_of_memory(self, properties: AllocationProp) -> SimpleNamespace:
+        """Returns the properties as CUDA's functions take them."""
+        return SimpleNamespace(
+            type=_TYPES.get(properties.type) if self.has_uncached else None,
+            requestedHandleTypes=properties.handle_types,
+            location=properties.location,
+        )
 
     def _convert_results(
         self, name: str, arguments: tuple[Any, ...], values: list[Any]
     ) -> list[Any]:
         """Returns the results of HIP's function, apart from the error."""
         if name == "hipPointerGetAttribute":
+            if values and values[0] is not None:
+                arguments[0][0] = values[0]
+            return []
+        if name == "hipMemExportToShareableHandle":
             if values and values[0] is not None:
                 arguments[0][0] = values[0]
             return []
@@ -203,6 +266,11 @@ class FakeHip(FakeCuda):
             name=device.name.encode(),
             totalGlobalMem=device.memory,
         )
+
+    def _cuMemGetAllocationGranularity(self, properties: Any, option: int) -> tuple[int, int]:
+        if properties.type is None:
+            return INVALID_VALUE, 0
+        return super()._cuMemGetAllocationGranularity(properties, option)
 
     def _cuLaunchKernelEx(self, *arguments: Any) -> tuple[int]:  # type: ignore[override]
         function, lanes, *_, stream, parameters, _ = arguments

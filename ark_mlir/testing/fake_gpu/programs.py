@@ -12,9 +12,9 @@ from ...runtime import Executable
 from ...runtime.arrays.dlpack import Exporter
 from ...runtime.arrays.streams import CUDA
 from ...runtime.cuda.api import CudaApi
-from ...runtime.cuda.world import CudaWorldDriver
 from ...runtime.gpu.api import GpuApi
 from ...runtime.gpu.driver import GpuDriver
+from ...runtime.gpu.world import GpuWorldDriver
 from ...runtime.hip.api import HipApi
 from ...runtime.ranks.world import World
 from ..toy import ToyProgram
@@ -104,11 +104,11 @@ def fake_world(
         options: options of :meth:`~ark_mlir.testing.toy.ToyProgram.parts`.
     """
     manifest, sections = program.parts(kernel, ranks=ranks, **options)
-    manifest["target"].update(backend="cuda", arch="sm_90a", warps=16, shared_memory=1024)
+    manifest["target"].update(backend=cuda.backend, arch=cuda.arch, warps=16, shared_memory=1024)
     manifest["options"]["clears_queued"] = True
     chosen = range(ranks) if devices is None else devices
 
-    def make_driver() -> CudaWorldDriver:
-        return CudaWorldDriver([CudaApi(cuda, ordinal) for ordinal in chosen])
+    def make_driver() -> GpuWorldDriver:
+        return GpuWorldDriver([fake_api(cuda, ordinal) for ordinal in chosen])
 
-    return World(Bundle.from_parts(manifest, sections), {"cuda": make_driver})
+    return World(Bundle.from_parts(manifest, sections), {cuda.backend: make_driver})

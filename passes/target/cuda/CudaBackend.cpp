@@ -115,7 +115,7 @@ SmallVector<KernelText> CudaBackend::getKernelTexts(RankLinks links) const {
                                    kCudaRing,
                                    kCudaTensorMaps,
                                    links == RankLinks::None ? kLocalRanks
-                                                            : kCudaPeerRanks,
+                                                            : kGpuPeerRanks,
                                    kCudaKernel,
                                    kKernelTables};
   switch (links) {

@@ -1,4 +1,4 @@
-// Accesses of CudaPeerRanks.mlir to memory of other GPUs, all of which this GPU maps.
+// Accesses of GpuPeerRanks.mlir to memory of other GPUs, all of which this GPU maps.
 
 func.func private @ark_stop_word(%context: !llvm.ptr, %distance: i64) -> !llvm.ptr
 
@@ -28,4 +28,10 @@ func.func private @ark_load_arrivals(%counter: !llvm.ptr) -> i64 {
   %arrivals = llvm.inline_asm has_side_effects "ld.acquire.<system>.u64 $0, [$1];", "=l,l,~{memory}"
       %counter : (!llvm.ptr) -> i64
   return %arrivals : i64
+}
+
+func.func private @ark_load_from_peers(%word: !llvm.ptr) -> i64 {
+  %value = llvm.inline_asm has_side_effects "ld.relaxed.<system>.u64 $0, [$1];", "=l,l,~{memory}" %word
+      : (!llvm.ptr) -> i64
+  return %value : i64
 }

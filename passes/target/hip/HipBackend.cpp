@@ -92,9 +92,17 @@ public:
 // Kernel and lowering
 //===----------------------------------------------------------------------===//
 
-SmallVector<KernelText> HipBackend::getKernelTexts(RankLinks) const {
-  return {kGpuResident,   kGpuPackets, kHipPacketWords, kGpuKernel,
-          kGpuSemaphores, kLocalRanks, kHipKernel,      kKernelTables};
+/// There is no text for the links between domains. The functions of these links
+/// then have no bodies, and the check of the machine code reports them.
+SmallVector<KernelText> HipBackend::getKernelTexts(RankLinks links) const {
+  SmallVector<KernelText> texts = {
+      kGpuResident,    kGpuPackets,
+      kHipPacketWords, kGpuKernel,
+      kGpuSemaphores,  links == RankLinks::None ? kLocalRanks : kGpuPeerRanks,
+      kHipKernel,      kKernelTables};
+  if (links == RankLinks::Peers)
+    texts.push_back(kHipPeerStores);
+  return texts;
 }
 
 void HipBackend::registerDialects(DialectRegistry &registry) const {

@@ -1,7 +1,8 @@
-"""Scenarios of test_gpu_processes.py: functions that each process of a world runs, on a stand-in
-for CUDA.
+"""Scenarios of test_gpu_processes.py and test_amd_processes.py: functions that each process of a
+world runs, on a stand-in for CUDA or HIP.
 
-``python gpu_scenarios.py NAME`` runs one and prints its result as JSON.
+``python gpu_scenarios.py NAME`` runs one and prints its result as JSON. The variable STAND_IN is
+``hip`` for HIP.
 """
 
 from __future__ import annotations
@@ -27,14 +28,19 @@ from ark_mlir.distributed import gpu_memory
 from ark_mlir.runtime.cuda import api as cuda_api
 from ark_mlir.runtime.gpu import driver as gpu_driver
 from ark_mlir.runtime.gpu import queue as gpu_queue
+from ark_mlir.runtime.hip import api as hip_api
 from ark_mlir.testing import toy
-from ark_mlir.testing.fake_gpu import FakeCuda
+from ark_mlir.testing.fake_gpu import FakeCuda, FakeHip
 from ark_mlir.testing.toy import ToyProgram, compile_kernel, ring_program
 
 FOREVER = 1 << 31
 
 
-class Machine(FakeCuda):
+VENDOR = FakeHip if os.environ.get("STAND_IN") == "hip" else FakeCuda
+TARGET = f"{VENDOR.backend}:{VENDOR.arch}"
+
+
+class Machine(VENDOR):  # type: ignore[misc, valid-type]
     """A stand-in that kills or stops its process at the first call of a function.
 
     Attributes:
@@ -51,8 +57,11 @@ class Machine(FakeCuda):
         return super()._refuse(name, shown, arguments)
 
 
-CUDA = Machine(devices=4)
+# The version of ROCm imports file descriptors.
+CUDA = Machine(devices=4, **({"version": 70151831} if VENDOR is FakeHip else {}))
+VERSION = CUDA.version
 cuda_api.import_driver = lambda: CUDA
+hip_api.find_library = lambda: CUDA
 world: Any = None
 
 
@@ -71,7 +80,8 @@ def bundle(spoilt: bool = False) -> Bundle:
 
 def as_bundle(manifest: dict[str, Any], sections: dict[str, Any]) -> Bundle:
     """Returns a toy program as a bundle for the stand-in."""
-    manifest["target"].update(backend="cuda", arch="sm_90a", warps=16, shared_memory=1024)
+    fields = {"backend": CUDA.backend, "arch": CUDA.arch, "warps": 16, "shared_memory": 1024}
+    manifest["target"].update(fields)
     manifest["options"].update(clears_queued=True, far_signals=True)
     return Bundle.from_parts(manifest, sections)
 
@@ -111,6 +121,11 @@ def left() -> list[int]:
     return [CUDA.held, len(os.listdir("/proc/self/fd"))]
 
 
+def used_devices() -> list[int]:
+    """Returns the GPUs that hold something of this process; a context of CUDA counts as well."""
+    return [device.ordinal for device in CUDA.devices if device.held]
+
+
 def after(seconds: float, work: Callable[[], Any]) -> None:
     timer = threading.Timer(seconds, work)
     timer.daemon = True
@@ -125,7 +140,7 @@ def values() -> Any:
         with executable.resident() as resident:
             resident.run(x=np.zeros(128, np.float32))
         errors.append(run(executable))
-        used = [device.ordinal for device in CUDA.devices if device.retained]
+        used = used_devices()
     return [errors, count, used, CUDA.foreign_accesses, left() == before]
 
 
@@ -135,7 +150,7 @@ def chosen() -> Any:
     for devices in ([3, 1], [world.rank + 1]):
         with bound(devices) as executable:
             assert run(executable) == 0
-            seen += [device.ordinal for device in CUDA.devices if device.retained]
+            seen += used_devices()
     return seen
 
 
@@ -153,7 +168,7 @@ def launches_at_once() -> Any:
         path = Path(folder) / "world.arkbin"
         bundle().save(path)
         return [
-            error_of(lambda: ark.compile(program, "cuda:sm_90a", **shared)),
+            error_of(lambda: ark.compile(program, TARGET, **shared)),
             error_of(lambda: ark.load(path, **shared)),
         ]
 
@@ -166,7 +181,7 @@ def differ(difference: str) -> Any:
             for device in CUDA.devices:
                 device.name = "other"
         elif difference == "version":
-            CUDA.version = 13000
+            CUDA.version += 200000
         elif difference == "page":
             CUDA.page = 4 << 20
         elif difference == "link":
@@ -182,7 +197,7 @@ def differ(difference: str) -> Any:
         elif difference == "lanes":
             CUDA.sms = 1
     error = error_of(bound)
-    CUDA.version, CUDA.page, CUDA.sms, CUDA.memory = 12080, 2 << 20, 132, 1 << 30
+    CUDA.version, CUDA.page, CUDA.sms, CUDA.memory = VERSION, 2 << 20, 132, 1 << 30
     CUDA.unlinked, CUDA.refuses_export, CUDA.refuses_import = set(), False, False
     CUDA.refuses_ipc = False
     vars(CUDA).pop("_cuIpcOpenMemHandle", None)
@@ -209,6 +224,8 @@ def legacy(refused: str) -> Any:
     if world.rank == 1:
         if refused == "create":
             CUDA._cuMemCreate = lambda *_: (801, None)
+        elif refused == "uncached":
+            CUDA.has_uncached = False
         else:
             setattr(CUDA, f"refuses_{refused}", True)
     with bound() as executable:
@@ -410,8 +427,8 @@ def streamed() -> Any:
     """Work that rank 1's stream had before takes longer than a wait may last."""
     with ark.knobs.scope(ARK_TIMEOUT="0.3"), bound() as executable:
         run(executable)
-        CUDA.cuCtxSetCurrent(CUDA.devices[world.rank].context)
-        stream = CUDA.new_stream()
+        with CUDA.on_device(world.rank):
+            stream = CUDA.new_stream()
         if world.rank == 1:
             end = time.monotonic() + 2
             CUDA.delay(stream, lambda: time.monotonic() > end)

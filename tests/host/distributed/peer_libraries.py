@@ -20,7 +20,7 @@ from typing import Any
 from port_library import Connection, Tokens
 
 from ark_mlir.runtime.cuda.api import CudaApi
-from ark_mlir.runtime.cuda.peers import ExportedPart, MappedParts
+from ark_mlir.runtime.gpu.peers import ExportedPart, MappedParts
 
 PAGE = 2 << 20
 

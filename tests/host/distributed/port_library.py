@@ -14,8 +14,8 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from ark_mlir.runtime.cuda.api import CudaApi
-from ark_mlir.runtime.cuda.peers import ExportedPart, MappedParts
 from ark_mlir.runtime.cuda.port_layouts import LAYOUTS, PortHandle, PortLayout
+from ark_mlir.runtime.gpu.peers import ExportedPart, MappedParts
 from ark_mlir.testing.port_handles import pack_handle
 
 PAGE = 2 << 20

@@ -1,7 +1,7 @@
 """Kernels of several GPUs whose shared memory lies at distant addresses.
 
-NVIDIA's driver chooses such addresses for legacy IPC and for the memory of other libraries. Results
-have the same bits as on the target cpu.
+The vendor's driver chooses such addresses for legacy IPC and for the memory of other libraries.
+Results have the same bits as on the target cpu.
 """
 
 from __future__ import annotations
@@ -66,6 +66,15 @@ def test_every_collective(size: int, make: Make) -> None:
     distances = [(other - own) for own in begins for other in begins if other != own]
     assert min(map(abs, distances)) > NEAR
     assert min(distances) < 0 < max(distances)
+
+
+@pytest.mark.parametrize("arch", ["gfx90a", "gfx942", "gfx950"])
+def test_amd_gpus(arch: str, make: Make) -> None:
+    """Legacy IPC of HIP chooses such addresses as well."""
+    world = make(stepping(3), FAR, iterations=3, arch=arch)
+    for seed in SEEDS[:2]:
+        world.run(seed)
+    assert all(upper_fields(world))
 
 
 @pytest.mark.parametrize("collectives", ["one-shot", "two-shot", "ring"])

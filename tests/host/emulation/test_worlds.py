@@ -26,6 +26,7 @@ from emulation.worlds import (
     multiplying,
     normalizing,
     pipelined,
+    scattering,
     stepping,
     wait_for_more,
 )
@@ -181,17 +182,6 @@ SIGNALS = {
     for mutation in (Mutation.RELAX, Mutation.NARROW_TO_GPU)
 }
 PACKETS = {(name, Mutation.NARROW_TO_GPU) for name in ("ptx_st.relaxed.sys", "ptx_ld.relaxed.sys")}
-
-
-def scattering(size: int) -> Programs:
-    """Returns programs whose packets all go to another GPU."""
-    programs: Programs = []
-    for rank in range(size):
-        with ark.Program("scattering", rank=rank, world_size=size) as program:
-            x = ark.input("x", (2 * size, 3))
-            ark.output("y", ark.reduce_scatter(x, 0))
-        programs.append(program)
-    return programs
 
 
 def passing(size: int, shape: tuple[int, int], dtype: DType) -> Programs:

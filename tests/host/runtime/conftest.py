@@ -96,13 +96,16 @@ def cuda(vendor: type[FakeCuda]) -> FakeCuda:
 
 
 @pytest.fixture
-def two() -> Iterator[FakeCuda]:
-    """Two GPUs; at the end, all resources must be freed, and no GPU may have accessed memory
-    without permission."""
-    cuda = FakeCuda(devices=2)
+def two(vendor: type[FakeCuda]) -> Iterator[FakeCuda]:
+    """Two GPUs of a vendor; at the end, all resources must be freed, and no GPU may have accessed
+    memory without permission."""
+    cuda = vendor(devices=2)
     yield cuda
     gc.collect()
-    assert (cuda.held, cuda.running, cuda.foreign_accesses) == (0, 0, [])
+    assert (cuda.running, cuda.foreign_accesses) == (0, [])
+    # Without contexts, nothing releases the handles of a GPU whose kernel has failed.
+    if cuda.contexts or not any(device.broken for device in cuda.devices):
+        assert cuda.held == 0
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@
 // CHECK: call @ark_add_remote_arrival
 // The word with the number of the last iteration is in the memory of this GPU; lanes of all GPUs may write it.
 // CHECK-LABEL: func.func private @ark_load_stop
-// CHECK: "ld.relaxed.sys.u64 $0, [$1];"
+// CHECK: call @ark_load_from_peers
 // CHECK-LABEL: func.func private @ark_store_stop
 // CHECK: call @ark_remote_stop_word
 // CHECK: call @ark_store_remote
@@ -26,6 +26,8 @@
 // CHECK: "st.relaxed.sys.u64 [$0], $1;"
 // CHECK-LABEL: func.func private @ark_load_arrivals
 // CHECK: "ld.acquire.sys.u64 $0, [$1];"
+// CHECK-LABEL: func.func private @ark_load_from_peers
+// CHECK: "ld.relaxed.sys.u64 $0, [$1];"
 module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 132, warps = 16,
     shared_memory = 1024, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
 ark.kernel @k {

@@ -20,8 +20,9 @@ import numpy as np
 from ark_mlir.compiler import compile as compile_program
 from ark_mlir.runtime import Driver, Executable, World
 from ark_mlir.runtime.cuda.api import CudaApi
-from ark_mlir.runtime.cuda.world import CudaWorldDriver
+from ark_mlir.runtime.gpu.api import GpuApi
 from ark_mlir.runtime.gpu.driver import GpuDriver
+from ark_mlir.runtime.gpu.world import GpuWorldDriver
 from ark_mlir.runtime.hip.api import HipApi
 from ark_mlir.targets import hip, resolve
 from ark_mlir.targets.cuda import use_toolchain
@@ -78,7 +79,7 @@ class Emulation:
         program: the program to compile, or a list with the program of each rank.
         library: the result of :func:`build_library`.
         folder: for files of the host's compiler.
-        arch: sm_80, sm_90a or sm_100a, or gfx90a, gfx942 or gfx950 with one GPU.
+        arch: sm_80, sm_90a or sm_100a, or gfx90a, gfx942 or gfx950.
         sms: the number of SMs, for each rank.
         warps: the number of warps of a CTA; by default that of the architecture.
         seed: determines the order in which threads run and stores become visible.
@@ -144,11 +145,14 @@ class Emulation:
         kind = World if self.bundle.manifest.ranks > 1 else Executable
         self.executable: Any = kind(self.bundle, {backend: self._make_driver})
 
+    def _make_apis(self) -> list[GpuApi]:
+        """Returns the API of the vendor's driver on the GPU of each launch."""
+        api = HipApi if self._target.backend == "hip" else CudaApi
+        return [api(self._cuda, ordinal) for ordinal in self._ordinals]
+
     def _make_driver(self) -> Driver:
-        if self._target.backend == "hip":
-            return GpuDriver(HipApi(self._cuda))
-        apis = [CudaApi(self._cuda, ordinal) for ordinal in self._ordinals]
-        return GpuDriver(apis[0]) if len(apis) == 1 else CudaWorldDriver(apis)
+        apis = self._make_apis()
+        return GpuDriver(apis[0]) if len(apis) == 1 else GpuWorldDriver(apis)
 
     def run(self, arrays: Any, **options: Any) -> Any:
         """Returns the outputs by name, for several ranks as a list. Raises RuntimeError if threads

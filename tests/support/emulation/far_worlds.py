@@ -1,6 +1,6 @@
 """Programs of ranks whose shared memory lies at distant addresses, on emulated GPUs.
 
-NVIDIA's driver chooses the addresses of memory of legacy IPC and of other libraries.
+The vendor's driver chooses the addresses of memory of legacy IPC and of other libraries.
 """
 
 from __future__ import annotations
@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ark_mlir.runtime.cuda.api import CudaApi
-from ark_mlir.runtime.cuda.blocks import divide_blocks
-from ark_mlir.runtime.cuda.peers import PeerMemory
-from ark_mlir.runtime.cuda.world import CudaWorldDriver
+from ark_mlir.runtime.gpu.blocks import divide_blocks
+from ark_mlir.runtime.gpu.peers import PeerMemory
+from ark_mlir.runtime.gpu.world import GpuWorldDriver
 from ark_mlir.runtime.ranks.rank_bundle import bytes_of_block
 from ark_mlir.runtime.ranks.relocation import relocate
 
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
 
     from ark_mlir.bundle import Bundle
     from ark_mlir.runtime import Driver
+    from ark_mlir.runtime.gpu.api import GpuApi
     from ark_mlir.runtime.gpu.kernel import SharedMemory
 
     from .machine import EmulatedCuda
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _PAGE = 2 << 20
 
 
-class FarWorldDriver(CudaWorldDriver):
+class FarWorldDriver(GpuWorldDriver):
     """Runs ranks on a GPU each: the shared memory of each rank is one block.
 
     Args:
@@ -42,7 +42,7 @@ class FarWorldDriver(CudaWorldDriver):
         relocated: the relocated program of each rank.
     """
 
-    def __init__(self, apis: Sequence[CudaApi], cuda: EmulatedCuda, gaps: Sequence[int]) -> None:
+    def __init__(self, apis: Sequence[GpuApi], cuda: EmulatedCuda, gaps: Sequence[int]) -> None:
         super().__init__(apis)
         self._cuda, self._gaps = cuda, gaps
         self.relocated: list[Bundle] = []
@@ -62,7 +62,6 @@ class FarWorldDriver(CudaWorldDriver):
     def _relocate(self, rank: int, shared: SharedMemory) -> tuple[Bundle, SharedMemory]:
         del shared  # its parts are at consecutive addresses
         api = self._apis[rank]
-        assert isinstance(api, CudaApi)
         api.enter()
         addresses, own_shared = divide_blocks(api, self._bundle, rank, self.begins)
         self.relocated.append(relocate(self._linked[rank].bundle, addresses))
@@ -88,6 +87,5 @@ class FarEmulation(Emulation):
         super().__init__(programs, library, folder, **options)
 
     def _make_driver(self) -> Driver:
-        apis = [CudaApi(self._cuda, ordinal) for ordinal in self._ordinals]
-        self.driver = FarWorldDriver(apis, self._cuda, self._gaps)
+        self.driver = FarWorldDriver(self._make_apis(), self._cuda, self._gaps)
         return self.driver

@@ -52,7 +52,7 @@ _RULES: list[tuple[str, list[Mutation]]] = [
 # Barriers or waits that may make another one redundant, the nearest first.
 _MOST_TWINS = 4
 # Functions with one instruction each, whose copies in a kernel are mutated together.
-_PRIMITIVES = re.compile(r"Cuda(Kernel|PeerRanks|PeerStores)\.mlir")
+_PRIMITIVES = re.compile(r"Cuda(Kernel|PeerStores)\.mlir")
 # The last instruction of each body, which the lowering writes at one origin.
 _CLOSING = "at the end of bodies"
 # The folder and line of an origin, which change more often than its name.

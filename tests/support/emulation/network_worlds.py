@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ark_mlir.runtime.cuda.api import CudaApi
-from ark_mlir.runtime.cuda.blocks import NetworkHandles, divide_blocks
-from ark_mlir.runtime.cuda.peers import PeerMemory
-from ark_mlir.runtime.cuda.world import CudaWorldDriver
+from ark_mlir.runtime.gpu.blocks import NetworkHandles, divide_blocks
 from ark_mlir.runtime.gpu.memory import DeviceMemory
+from ark_mlir.runtime.gpu.peers import PeerMemory
+from ark_mlir.runtime.gpu.world import GpuWorldDriver
 from ark_mlir.runtime.ranks.rank_bundle import bytes_of_block
 from ark_mlir.runtime.ranks.relocation import relocate
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _PAGE = 2 << 20
 
 
-class NetworkWorldDriver(CudaWorldDriver):
+class NetworkWorldDriver(GpuWorldDriver):
     """Runs ranks of several domains, each on its own GPU: each rank's shared memory is one block,
     and ranks of other domains have no address."""
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ark_mlir.runtime.cuda.api import CudaApi
-from ark_mlir.runtime.cuda.blocks import NetworkHandles
 from ark_mlir.runtime.cuda.port_channels import PortChannels
 from ark_mlir.runtime.cuda.port_layouts import LAYOUTS, PortHandle, PortLayout, read_handle
+from ark_mlir.runtime.gpu.blocks import NetworkHandles
 from ark_mlir.runtime.gpu.memory import DeviceMemory, PinnedMemory
 from ark_mlir.runtime.ranks.rank_bundle import bytes_of_block
 from ark_mlir.runtime.ranks.routes import NetworkPlan, count_semaphores, plan_network
@@ -74,6 +74,7 @@ class PortWorldDriver(NetworkWorldDriver):
         self, apis: Sequence[CudaApi], library: Any, layout: PortLayout, slots: int
     ) -> None:
         super().__init__(apis)
+        self._cuda_apis = list(apis)
         self.meets = True
         self._library = library
         self._layout = layout
@@ -110,14 +111,14 @@ class PortWorldDriver(NetworkWorldDriver):
     def _connect(self) -> None:
         services = [
             _Service(self._library, rank, api, self._layout, self._slots)
-            for rank, api in enumerate(self._apis)
+            for rank, api in enumerate(self._cuda_apis)
         ]
         for service in services:
             for memory in service.memories:
                 self._free_last(memory.free)
         channels = _connect_all(self, services, self._plan)
         for rank, each in enumerate(channels):
-            own = self._apis[rank]
+            own = self._cuda_apis[rank]
             own.enter()
             ports = PortChannels(
                 own, self._layout, each, self._plan.routes, rank, len(channels),

@@ -50,12 +50,6 @@ _TABLE = (
         (),
         ("bar_warp_sync of ark_stream_begin (CudaStreamLane.mlir), number 1: dropped",),
     ),
-    Reason(
-        "The last barrier of the iteration orders the load after the store. A lane that is an "
-        "iteration behind continues with either value.",
-        (),
-        ("ptx_ld.relaxed.sys of ark_load_stop (CudaPeerRanks.mlir): at the scope of the GPU",),
-    ),
     # -- products ------------------------------------------------------------------------------
     Reason(
         "The first product copies inputs and parameters, which no thread of the kernel writes.",

@@ -198,6 +198,17 @@ def counting(size: int, stopper: int) -> Programs:
     return programs
 
 
+def scattering(size: int) -> Programs:
+    """Returns programs whose packets all go to another GPU."""
+    programs: Programs = []
+    for rank in range(size):
+        with ark.Program("scattering", rank=rank, world_size=size) as program:
+            x = ark.input("x", (2 * size, 3))
+            ark.output("y", ark.reduce_scatter(x, 0))
+        programs.append(program)
+    return programs
+
+
 def looking_up(size: int) -> Programs:
     """Each rank looks up its own element, and all ranks sum the elements."""
     programs: Programs = []

@@ -283,7 +283,7 @@ def stop(lanes: tuple[int, ...]) -> HandOff:
     All other lanes load the word before the barrier, too, since they may be an iteration behind;
     they may get either value. The barrier alone orders the loads after it, which are weak here.
     """
-    store, load = _MANY.find("ark_store_remote", "st"), _MANY.find("ark_load_stop", "ld")
+    store, load = _MANY.find("ark_store_remote", "st"), _MANY.find("ark_load_from_peers", "ld")
     semaphore = barrier_of(lanes)
     threads: list[tuple[int, int, str]] = []
     for cta, (gpu, lane) in enumerate(_lanes(lanes)):
@@ -300,7 +300,7 @@ def stop(lanes: tuple[int, ...]) -> HandOff:
 def begin() -> HandOff:
     """Each kernel stores to the other GPU that it has begun, and polls its own word."""
     store = _MANY.find("ark_store_remote", "st")
-    load = _MANY.find("ark_sync_ranks_as_leader", "ld")
+    load = _MANY.find("ark_load_from_peers", "ld")
     program = make(
         (0, 0, f"{store} b.1, 1; {load} b.0 until 1"),
         (1, 1, f"{store} b.0, 1; {load} b.1 until 1"),

@@ -12,7 +12,6 @@ from pathlib import Path
 _PASSES = Path(__file__).parents[3] / "passes"
 _TEXTS = (
     "target/cuda/CudaKernel.mlir",
-    "target/cuda/CudaPeerRanks.mlir",
     "target/cuda/CudaPeerStores.mlir",
     "target/packets/CudaPacketWords.mlir",
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,11 +14,12 @@ import pytest
 import ark_mlir as ark
 from ark_mlir.bundle import write_bundle
 from ark_mlir.cli.main import main
+from ark_mlir.runtime.gpu.peers import ExportedPart, MappedParts, page_size
 from ark_mlir.runtime.hip.api import HipApi
 from ark_mlir.runtime.hip.devices import make_driver
 from ark_mlir.runtime.hip.library import ENUMERATIONS, FUNCTIONS, HipLibrary
-from ark_mlir.testing.fake_gpu import FakeHip, OnDevice, fake_executable
-from ark_mlir.testing.toy import ToyProgram, add_program, run, signal, wait
+from ark_mlir.testing.fake_gpu import FakeHip, OnDevice, fake_executable, fake_world
+from ark_mlir.testing.toy import ToyProgram, add_program, ring_program, run, signal, wait
 
 Array = np.ndarray[Any, Any]
 W = np.ones(128, np.float32)
@@ -60,9 +62,58 @@ def test_a_gpu_that_is_not_there() -> None:
         make_driver([2], FakeHip(devices=2))
 
 
-def test_several_gpus_are_refused() -> None:
-    with pytest.raises(ark.UnsupportedError, match="runs a program for hip on one GPU"):
-        make_driver([0, 1], FakeHip(devices=2))
+def test_a_gpu_of_several_that_is_not_there() -> None:
+    with pytest.raises(ark.UnsupportedError, match="there is no GPU 2") as caught:
+        make_driver([0, 2], FakeHip(devices=2))
+    assert caught.value.notes == ("compile with devices=[0] to run all ranks on one GPU",)
+
+
+def test_rocm_without_uncached_memory(kernel: bytes) -> None:
+    """Stores of another GPU would not arrive in memory that a GPU keeps in its L2."""
+    hip = FakeHip(devices=2)
+    hip.has_uncached = False
+    world = fake_world(hip, kernel, ring_program(2), 2)
+    with pytest.raises(ark.UnsupportedError, match="no uncached memory that GPUs share") as caught:
+        world.prepare()
+    assert caught.value.notes == (
+        "install a later ROCm, or compile with devices=[0] to share one GPU",
+    )
+    assert hip.held == 0
+
+
+def test_memory_of_a_file_descriptor() -> None:
+    """A part that is exported is mapped beside a part of this process, and both are freed."""
+    hip = FakeHip(devices=2, version=70151831)
+    api = HipApi(hip)
+    api.open()
+    page = page_size(api)
+    exported, own = ExportedPart(api, page), ExportedPart(api, page)
+    file = exported.export()
+    parts = MappedParts(api, own, [file, None], page)
+    os.close(file)
+    assert [parts.part(number).address - parts.address for number in range(2)] == [0, page]
+    assert hip.may_access(hip.devices[0], parts.address, 2 * page)
+    parts.free()
+    exported.release()
+    own.release()
+    assert hip.held == 0
+
+
+def test_rocm_that_imports_no_file_descriptors() -> None:
+    hip = FakeHip(version=70051831)
+    api = HipApi(hip)
+    api.open()
+    page = page_size(api)
+    exported = ExportedPart(api, page)
+    file = exported.export()
+    with pytest.raises(
+        ark.UnsupportedError, match=r"from ROCm 7\.1 on; this is HIP 7\.0"
+    ) as caught:
+        MappedParts(api, None, [file], page)
+    os.close(file)
+    assert caught.value.notes == ("install ROCm 7.1 or later",)
+    exported.release()
+    assert hip.held == 0
 
 
 def test_without_the_package(

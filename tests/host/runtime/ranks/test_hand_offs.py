@@ -99,16 +99,15 @@ def test_every_access_of_the_texts_is_explored() -> None:
         "ark_add_remote_arrival",
         "ark_load_acquire",
         "ark_load_arrivals",
+        "ark_load_from_peers",
         "ark_load_host",
         "ark_load_packets",
         "ark_load_relaxed",
-        "ark_load_stop",
         "ark_send_packet",
         "ark_set_if_zero",
         "ark_store_host",
         "ark_store_release",
         "ark_store_remote",
-        "ark_sync_ranks_as_leader",
     }
     widths = {
         "ark_load_packet": "u32",

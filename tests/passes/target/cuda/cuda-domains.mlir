@@ -22,3 +22,5 @@
 // CHECK-LABEL: func.func private @ark_copy_to_domain(
 // CHECK: call @ark_is_leader_again
 // CHECK: call @ark_copy_to_rank
+// CHECK-LABEL: func.func private @ark_load_from_peers(
+// CHECK: llvm.inline_asm has_side_effects "ld.relaxed.sys.u64 $0, [$1];", "=l,l,~{memory}"

@@ -9,3 +9,5 @@
 // CHECK: llvm.inline_asm has_side_effects "st.relaxed.sys.u64 [$0], $1;", "l,l,~{memory}"
 // CHECK-LABEL: func.func private @ark_load_arrivals(
 // CHECK: llvm.inline_asm has_side_effects "ld.acquire.sys.u64 $0, [$1];", "=l,l,~{memory}"
+// CHECK-LABEL: func.func private @ark_load_from_peers(
+// CHECK: llvm.inline_asm has_side_effects "ld.relaxed.sys.u64 $0, [$1];", "=l,l,~{memory}"

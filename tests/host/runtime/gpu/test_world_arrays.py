@@ -1,10 +1,9 @@
-"""Arrays and streams on the GPUs of several ranks, on a stand-in for CUDA."""
+"""Arrays and streams on the GPUs of several ranks, on stand-ins for GPUs."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -14,9 +13,8 @@ from ring_worlds import bound_world, check_run, inputs, weights
 import ark_mlir as ark
 from ark_mlir.bundle import Bundle
 from ark_mlir.runtime.arrays import streams as array_streams
-from ark_mlir.runtime.cuda.api import CudaApi
 from ark_mlir.runtime.gpu.driver import GpuDriver
-from ark_mlir.testing.fake_gpu import FakeCuda, OnDevice, fake_world
+from ark_mlir.testing.fake_gpu import FakeCuda, OnDevice, fake_api, fake_world
 from ark_mlir.testing.toy import ring_program
 
 Array = np.ndarray[Any, Any]
@@ -66,11 +64,12 @@ def test_inputs_and_outputs_are_used_in_place(two: FakeCuda, kernel: bytes) -> N
     out = on_gpus([{"y": np.zeros(128, np.float32)}] * 2)
     with bound_world(two, kernel) as world:
         check_run(world)
-        two.calls.clear()
+        two.operations.clear()
         results = world.run(on_gpus(inputs(2)), out=out)
         # The launch records alone, and no array, are copied.
-        assert two.calls.count("cuMemcpyHtoDAsync") == two.calls.count("cuMemcpyDtoHAsync") == 2
-        assert "cuMemAlloc" not in two.calls
+        assert two.operations.count("cuMemcpyHtoDAsync") == 2
+        assert two.operations.count("cuMemcpyDtoHAsync") == 2
+        assert "cuMemAlloc" not in two.operations
     for rank in range(2):
         assert results[rank]["y"] is out[rank]["y"]
         np.testing.assert_array_equal(out[rank]["y"].array, sums()[rank])
@@ -81,9 +80,12 @@ def test_new_outputs_are_where_the_inputs_of_their_rank_are(two: FakeCuda, kerne
         mixed = [inputs(2)[0], on_gpus(inputs(2))[1]]
         here, there = world.run(mixed)
         assert isinstance(here["y"], np.ndarray)
-        assert there["y"].__dlpack_device__() == (2, 1)
+        assert there["y"].__dlpack_device__() == (two.device_type, 1)
         both = world.run(on_gpus(inputs(2)))
-        assert [entry["y"].__dlpack_device__() for entry in both] == [(2, 0), (2, 1)]
+        assert [entry["y"].__dlpack_device__() for entry in both] == [
+            (two.device_type, 0),
+            (two.device_type, 1),
+        ]
         np.testing.assert_array_equal(here["y"], sums()[0])
         del here, there, both
 
@@ -105,22 +107,23 @@ def test_a_resident_world(two: FakeCuda, kernel: bytes) -> None:
                 np.testing.assert_array_equal(out[rank]["y"].array, sums(scale)[rank])
 
 
-def test_gpus_that_are_not_the_first_ones(kernel: bytes) -> None:
-    cuda = FakeCuda(devices=4)
+def test_gpus_that_are_not_the_first_ones(vendor: type[FakeCuda], kernel: bytes) -> None:
+    cuda = vendor(devices=4)
     numbers = [3, 1]
     given = [{"x": OnDevice(inputs(2)[rank]["x"], numbers[rank])} for rank in range(2)]
     with bound_world(cuda, kernel, devices=numbers) as world:
         outputs = world.run(given)
         assert [entry["y"].__dlpack_device__()[1] for entry in outputs] == numbers
         del outputs
-        with pytest.raises(ark.InvalidUsageError, match="'rank0/x' is on cuda:1; rank 0 runs on c"):
+        with pytest.raises(ark.InvalidUsageError, match=r"'rank0/x' is on \w+:1; rank 0 runs"):
             world.run(given[::-1])
 
 
 @pytest.mark.parametrize("rank", [0, 1])
 def test_an_array_on_the_gpu_of_another_rank(two: FakeCuda, kernel: bytes, rank: int) -> None:
     """The error names the rank and both GPUs, and no kernel is launched."""
-    there = f"is on cuda:{1 - rank}; rank {rank} runs on cuda:{rank}"
+    name = {"cuda": "cuda", "hip": "rocm"}[two.backend]
+    there = f"is on {name}:{1 - rank}; rank {rank} runs on {name}:{rank}"
     x, w = inputs(2)[rank]["x"], weights(2)[rank]["w"]
     y = np.zeros(128, np.float32)
     with bound_world(two, kernel) as world:
@@ -154,7 +157,7 @@ def test_arrays_that_do_not_name_their_gpu(two: FakeCuda, kernel: bytes) -> None
         for rank in range(2):
             expected = sums()[1 - rank] + weights(2)[1 - rank]["w"] + np.float32(0.5)
             np.testing.assert_array_equal(read(outputs[rank]["y"]), expected)
-        with pytest.raises(ark.InvalidUsageError, match="'rank0/x' is on cuda:1; rank 0 runs on c"):
+        with pytest.raises(ark.InvalidUsageError, match=r"'rank0/x' is on \w+:1; rank 0 runs"):
             world.run(made[::-1])
         del made, outputs
 
@@ -182,21 +185,11 @@ def test_arrays_live_as_long_as_a_kernel_may_use_them(two: FakeCuda, kernel: byt
 # -- streams ---------------------------------------------------------------------------------
 
 
-@contextmanager
-def current(cuda: FakeCuda, ordinal: int) -> Generator[None]:
-    """Makes the context of a GPU current in the block."""
-    cuda.cuCtxPushCurrent(cuda.devices[ordinal].context)
-    try:
-        yield
-    finally:
-        cuda.cuCtxPopCurrent()
-
-
 def new_streams(cuda: FakeCuda) -> list[int]:
     """A stream of the caller on each of two GPUs."""
     streams: list[int] = []
     for ordinal in range(2):
-        with current(cuda, ordinal):
+        with cuda.on_device(ordinal):
             streams.append(cuda.new_stream())
     return streams
 
@@ -261,7 +254,7 @@ def test_a_captured_stream(two: FakeCuda, kernel: bytes, captured: int) -> None:
         check_run(world)
         streams = new_streams(two)
         two.begin_capture(streams[captured])
-        with pytest.raises(ark.InvalidUsageError, match="cannot be part of a CUDA graph"):
+        with pytest.raises(ark.InvalidUsageError, match="cannot be part of a graph"):
             world.run(on_gpus(inputs(2)), stream=streams)
         two.end_capture(streams[captured])
         check_run(world)
@@ -300,8 +293,8 @@ def test_the_streams_of_ranks_on_one_gpu() -> None:
 def shared(cuda: FakeCuda, kernel: bytes) -> Generator[ark.World]:
     """Two ranks in one launch on one GPU."""
     manifest, sections = ring_program(2).parts(kernel, ranks=2)
-    manifest["target"].update(backend="cuda", arch="sm_90a", warps=16, shared_memory=1024)
-    drivers = {"cuda": lambda: GpuDriver(CudaApi(cuda))}
+    manifest["target"].update(backend=cuda.backend, arch=cuda.arch, warps=8, shared_memory=1024)
+    drivers = {cuda.backend: lambda: GpuDriver(fake_api(cuda))}
     with ark.World(Bundle.from_parts(manifest, sections), drivers) as world:
         yield world
     assert (cuda.held, cuda.running) == (0, 0)
@@ -316,7 +309,7 @@ def test_arrays_of_ranks_on_one_gpu(shared: ark.World, cuda: FakeCuda) -> None:
         assert results[rank]["y"] is out[rank]["y"]
         np.testing.assert_array_equal(out[rank]["y"].array, sums()[rank])
     mixed = shared.run([given[0], inputs(2)[1]])
-    assert mixed[0]["y"].__dlpack_device__() == (2, 0)
+    assert mixed[0]["y"].__dlpack_device__() == (cuda.device_type, 0)
     assert isinstance(mixed[1]["y"], np.ndarray)
     del mixed
 
@@ -364,7 +357,7 @@ def test_a_fault_in_every_call_of_a_run_with_streams(
         count = len(two.calls) - before
         for k in range(1, count + 1):
             two.fail_at = len(two.calls) + k
-            with pytest.raises(ark.DeviceError, match="failed: CUDA_"):
+            with pytest.raises(ark.DeviceError, match=f"failed: {two.error()}"):
                 world.run(given, stream=streams, out=out)
             assert two.running == 0
             two.fail_at = -1

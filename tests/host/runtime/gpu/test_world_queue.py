@@ -1,4 +1,4 @@
-"""A launch that is queued on one of several GPUs, on a stand-in for CUDA."""
+"""A launch that is queued on one of several GPUs, on stand-ins for GPUs."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ def test_kernels_and_hosts_have_the_same_limit() -> None:
 
 
 @pytest.mark.parametrize("queued", [0, 1, 2])
-def test_a_launch_that_stays_queued(kernel: bytes, queued: int) -> None:
+def test_a_launch_that_stays_queued(vendor: type[FakeCuda], kernel: bytes, queued: int) -> None:
     """The error names the rank and its GPU. No rank has computed anything, all other GPUs are free,
     and the next run is right."""
-    cuda = FakeCuda(devices=3)
+    cuda = vendor(devices=3)
     with bound_world(cuda, kernel, 3) as world:
         check_run(world)
         with occupied(cuda, queued):
@@ -150,7 +150,7 @@ def test_a_gpu_whose_context_is_lost_before_its_kernel_begins(
     with occupied(two, broken):
         timer = threading.Timer(0.2, lambda: setattr(two.devices[broken], "broken", True))
         timer.start()
-        with pytest.raises(ark.DeviceError, match="ILLEGAL_ADDRESS") as caught:
+        with pytest.raises(ark.DeviceError, match=two.error("ILLEGAL_ADDRESS")) as caught:
             world.run(inputs(2))
         assert not isinstance(caught.value, ark.BusyError)
     with pytest.raises(ark.DeviceError):

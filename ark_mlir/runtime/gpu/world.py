@@ -1,4 +1,4 @@
-"""The driver for `cuda` with several ranks in this process, each on another GPU."""
+"""The driver for GPUs with several ranks in this process, each on another GPU."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ...errors import ArkError, BusyError, DeviceError, InvalidUsageError, Unsup
 from ..arrays.streams import RankStreams, RunStream, StreamsByRank
 from ..drivers.abi import RANK_COUNTERS, SEMAPHORE_STRIDE, Abort
 from ..drivers.interface import Launch, Outcome
-from ..gpu.driver import BEGAN_LATE, GpuDriver
-from ..gpu.kernel import GpuKernel, SharedMemory, begun_word
-from ..gpu.memory import DeviceBytes, DeviceMemory
-from ..gpu.queue import QueueWatch
 from ..ranks.linking import LinkedRank, link
 from ..ranks.outcomes import join_outcomes
-from .api import CudaApi
-from .peers import PeerMemory, require_one_kind, require_peer_access
+from .api import GpuApi
+from .driver import BEGAN_LATE, GpuDriver
+from .kernel import GpuKernel, SharedMemory, begun_word
+from .memory import DeviceBytes, DeviceMemory
+from .peers import USE_ONE, PeerMemory, require_one_kind, require_peer_access
+from .queue import QueueWatch
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from ..arrays.binding import Array
     from ..arrays.device import Results
     from ..arrays.exchange import Slots
-    from ..gpu.exchange import GpuExchange
+    from .exchange import GpuExchange
 
-__all__ = ["CudaWorldDriver"]
+__all__ = ["GpuWorldDriver", "open_devices"]
 
 
-class CudaWorldDriver:
+class GpuWorldDriver:
     """Runs a program of several ranks, each on its own GPU.
 
     See :class:`ark_mlir.runtime.Driver`.
@@ -50,7 +50,7 @@ class CudaWorldDriver:
         apis: the API of the vendor's driver on each rank's GPU, in the order of the ranks.
     """
 
-    def __init__(self, apis: Sequence[CudaApi]) -> None:
+    def __init__(self, apis: Sequence[GpuApi]) -> None:
         self._apis = apis
         self._resources = ExitStack()
         self._ranks: list[_RankDriver] = []
@@ -207,7 +207,7 @@ class CudaWorldDriver:
         for driver, stream in self._by_rank(run_stream):
             driver.api.enter()
             if driver.captures(stream):
-                raise InvalidUsageError("a run on several GPUs cannot be part of a CUDA graph")
+                raise InvalidUsageError("a run on several GPUs cannot be part of a graph")
         return False
 
     def recorded(self, stream: object) -> list[Outcome]:
@@ -223,6 +223,9 @@ class CudaWorldDriver:
             # The kernel of an abandoned launch may still signal, also to other GPUs.
             for driver in self._ranks:
                 driver.await_abandoned()
+            # If the counters of one GPU cannot be zeroed, those of all GPUs are invalid.
+            for driver in self._ranks:
+                driver.invalidate()
             # All counters are zeroed before the first launch: a kernel may signal to a GPU whose
             # own kernel has not begun.
             for driver in self._ranks:
@@ -261,7 +264,7 @@ class CudaWorldDriver:
             chosen.append((ordinal, handle))
             for *other, reached in marks:
                 if tuple(other) != (ordinal, handle):
-                    driver.api.call("cuStreamWaitEvent", handle, reached, 0)
+                    driver.api.call(driver.api.names.follow_event, handle, reached, 0)
         return [
             RunStream(stream.device, handle)
             for (_, stream), (_, handle) in zip(streams, chosen, strict=True)
@@ -335,6 +338,26 @@ class CudaWorldDriver:
         self._resources.close()
 
 
+def open_devices(
+    make_api: Callable[[int], GpuApi], devices: Sequence[int]
+) -> GpuDriver | GpuWorldDriver:
+    """Returns the driver for GPUs: one GPU for all ranks, or the GPU of each rank.
+
+    Args:
+        make_api: returns the API of the vendor's driver on the GPU with an ordinal.
+        devices: the ordinals.
+
+    Raises UnsupportedError if this machine has no such GPU.
+    """
+    try:
+        apis = [make_api(number) for number in devices]
+    except UnsupportedError as error:
+        if len(devices) > 1:
+            error.notes += (USE_ONE,)
+        raise
+    return GpuDriver(apis[0]) if len(apis) == 1 else GpuWorldDriver(apis)
+
+
 class _RankDriver(GpuDriver):
     """The driver of one rank's GPU.
 
@@ -345,7 +368,7 @@ class _RankDriver(GpuDriver):
         sharing: the number of ranks on the GPU.
     """
 
-    def __init__(self, api: CudaApi, rank: int, keeper: CudaApi, sharing: int) -> None:
+    def __init__(self, api: GpuApi, rank: int, keeper: GpuApi, sharing: int) -> None:
         super().__init__(api)
         self.api = api
         self.rank = rank
@@ -374,6 +397,10 @@ class _RankDriver(GpuDriver):
     def dirty(self) -> bool:
         """True if the semaphores do not have the values that the next run expects."""
         return self._dirty
+
+    def invalidate(self) -> None:
+        """Makes the next run zero the semaphores."""
+        self._dirty = True
 
     def clear_semaphores(self) -> None:
         """Zeroes semaphores and packets, and waits for the memset."""

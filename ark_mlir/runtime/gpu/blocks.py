@@ -11,14 +11,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..drivers.abi import RANK_COUNTERS, SEMAPHORE_STRIDE
-from ..gpu.kernel import SharedMemory, begun_word
-from ..gpu.memory import DeviceBytes
 from ..ranks.relocation import PartAddresses, domain_address
+from .kernel import SharedMemory, begun_word
+from .memory import DeviceBytes
 
 if TYPE_CHECKING:
     from ...bundle import Bundle
-    from .api import CudaApi
-    from .port_channels import PortChannels
+    from ..cuda.port_channels import PortChannels
+    from .api import GpuApi
 
 __all__ = ["NetworkHandles", "divide_blocks"]
 
@@ -39,7 +39,7 @@ class NetworkHandles(NamedTuple):
 
 
 def divide_blocks(
-    api: CudaApi,
+    api: GpuApi,
     bundle: Bundle,
     rank: int,
     begins: Sequence[int | None],
@@ -48,7 +48,7 @@ def divide_blocks(
     """Divides the blocks of all ranks into arenas, counters and task packets.
 
     Args:
-        api: the API of NVIDIA's driver on the GPU of `rank`.
+        api: the API of the vendor's driver on the GPU of `rank`.
         bundle: the program of all ranks.
         rank: the rank of the kernel.
         begins: the address of each rank's block; None for a rank of another domain.

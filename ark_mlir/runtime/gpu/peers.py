@@ -1,9 +1,9 @@
 """Memory that several GPUs access: a part on each GPU, at consecutive addresses.
 
 The addresses are the same for all GPUs, so that a kernel reaches the part of another GPU by an
-offset. CUDA's functions for virtual memory (``cuMemCreate``, ``cuMemMap``) allocate the memory.
-Other GPUs can access only this memory, whereas ``cuCtxEnablePeerAccess`` would give them access to
-all memory of the process.
+offset. The vendor's functions for virtual memory (``cuMemCreate`` or ``hipMemCreate``) allocate the
+memory. Other GPUs can access only this memory, whereas ``cuCtxEnablePeerAccess`` or
+``hipDeviceEnablePeerAccess`` would give them access to all memory of the process.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...errors import UnsupportedError
-from ..gpu.memory import DeviceBytes
+from .memory import DeviceBytes
 
 if TYPE_CHECKING:
-    from .api import CudaApi
+    from .api import GpuApi
 
 __all__ = [
-    "USE_ONE", "ExportedPart", "MappedParts", "PeerMemory", "kind_of", "page_size",
+    "USE_ONE", "ExportedPart", "MappedParts", "PeerMemory", "page_size",
     "require_one_kind", "require_peer_access",
 ]  # fmt: skip
 
@@ -27,45 +27,37 @@ __all__ = [
 USE_ONE = "compile with devices=[0] to run all ranks on one GPU"
 
 
-def kind_of(api: CudaApi) -> str:
-    """Returns the name and the architecture of a GPU."""
-    name = bytes(api.call("cuDeviceGetName", 128, api.device)).split(b"\0")[0].decode()
-    major = api.attribute("COMPUTE_CAPABILITY_MAJOR")
-    minor = api.attribute("COMPUTE_CAPABILITY_MINOR")
-    return f"{name} (sm_{major}{minor})"
-
-
-def require_one_kind(apis: Sequence[CudaApi]) -> None:
+def require_one_kind(apis: Sequence[GpuApi]) -> None:
     """Raises UnsupportedError if two of the GPUs differ: the schedule is for GPUs of one speed."""
     first = apis[0]
     for other in apis[1:]:
-        if kind_of(other) != kind_of(first):
+        if other.kind != first.kind:
             raise UnsupportedError(
-                f"GPU {first.ordinal} is {kind_of(first)}, and GPU {other.ordinal} is "
-                f"{kind_of(other)}: ranks need GPUs of one kind",
+                f"GPU {first.ordinal} is {first.kind}, and GPU {other.ordinal} is "
+                f"{other.kind}: ranks need GPUs of one kind",
                 notes=[USE_ONE],
             )
 
 
-def require_peer_access(apis: Sequence[CudaApi]) -> None:
+def require_peer_access(apis: Sequence[GpuApi]) -> None:
     """Raises UnsupportedError if one of the GPUs cannot access the memory of another."""
     for api in apis:
         for other in apis:
             if api.ordinal == other.ordinal:
                 continue
-            if not api.call("cuDeviceCanAccessPeer", api.device, other.device):
+            if not api.can_access(other.ordinal):
                 raise UnsupportedError(
                     f"GPU {api.ordinal} cannot access the memory of GPU {other.ordinal}: ranks on "
-                    "several GPUs need GPUs linked by NVLink, or by PCIe with peer access",
+                    "several GPUs need GPUs linked by NVLink or xGMI, or by PCIe with peer access",
                     notes=[USE_ONE],
                 )
 
 
 class PeerMemory:
-    """Zeroed memory with a part on each of several GPUs; every GPU can access every part.
+    """Memory with a part on each of several GPUs; every GPU can access every part.
 
     Args:
-        apis: the API of NVIDIA's driver on each GPU, with its context open.
+        apis: the API of the vendor's driver on each GPU, with its context open.
         part: bytes of each part, a multiple of the GPUs' page size (2 MiB).
 
     Attributes:
@@ -75,12 +67,12 @@ class PeerMemory:
     short.
     """
 
-    def __init__(self, apis: Sequence[CudaApi], part: int) -> None:
+    def __init__(self, apis: Sequence[GpuApi], part: int) -> None:
         self._apis = apis
         self._part = part
         first = apis[0]
-        properties = [_properties(api) for api in apis]
-        page = max(_page(api, known) for api, known in zip(apis, properties, strict=True))
+        properties = [api.memory_properties() for api in apis]
+        page = max(api.page_of(known) for api, known in zip(apis, properties, strict=True))
         if part % page:
             raise UnsupportedError(
                 f"the GPUs share memory in pages of {page} bytes, and the program was compiled "
@@ -89,12 +81,12 @@ class PeerMemory:
         total = part * len(apis)
         self._frees: list[Any] = []
         try:
-            self.address = int(first.call("cuMemAddressReserve", total, page, 0, 0))
-            self._own("cuMemAddressFree", self.address, total)
+            self.address = int(first.call(first.names.reserve_addresses, total, page, 0, 0))
+            self._own(first.names.free_addresses, self.address, total)
             for number, (api, known) in enumerate(zip(apis, properties, strict=True)):
                 self._map(api, known, self.address + number * part)
-            access = list({api.ordinal: _access(api) for api in apis}.values())
-            first.call("cuMemSetAccess", self.address, total, access, len(access))
+            ordinals = list(dict.fromkeys(api.ordinal for api in apis))
+            first.grant_access(self.address, total, ordinals)
         except BaseException:
             self.free()
             raise
@@ -104,15 +96,15 @@ class PeerMemory:
         # memory belongs to no context, so that any of them can release it.
         self._frees.append(self._apis[0].own(self, release, *handle))
 
-    def _map(self, api: CudaApi, properties: Any, address: int) -> None:
+    def _map(self, api: GpuApi, properties: Any, address: int) -> None:
         api.enter()
-        handle = api.call("cuMemCreate", self._part, properties, 0)
+        handle = api.create_memory(self._part, properties)
         try:
-            api.call("cuMemMap", address, self._part, 0, handle, 0)
+            api.call(api.names.map_memory, address, self._part, 0, handle, 0)
         finally:
             # The mapping keeps the memory.
-            api.call("cuMemRelease", handle)
-        self._own("cuMemUnmap", address, self._part)
+            api.call(api.names.release_memory, handle)
+        self._own(api.names.unmap_memory, address, self._part)
 
     @property
     def all(self) -> DeviceBytes:
@@ -133,24 +125,21 @@ class ExportedPart:
     """Memory on one GPU that other processes can map, by a file descriptor.
 
     Args:
-        api: the API of NVIDIA's driver on the GPU, with its context open.
+        api: the API of the vendor's driver on the GPU, with its context open.
         nbytes: the size, a multiple of the GPU's page size.
         rdma: True if network adapters access the memory, too.
     """
 
-    def __init__(self, api: CudaApi, nbytes: int, rdma: bool = False) -> None:
+    def __init__(self, api: GpuApi, nbytes: int, rdma: bool = False) -> None:
         self._api = api
         api.enter()
-        properties = _properties(api, shared=True)
-        if rdma and api.attribute("GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED"):
-            properties.allocFlags.gpuDirectRDMACapable = 1
-        self.handle = api.call("cuMemCreate", nbytes, properties, 0)
-        self._release = api.own(self, "cuMemRelease", self.handle)
+        properties = api.memory_properties(shared=True, rdma=rdma)
+        self.handle = api.create_memory(nbytes, properties)
+        self._release = api.own(self, api.names.release_memory, self.handle)
 
     def export(self) -> int:
         """Returns a file descriptor of the memory, which the caller closes."""
-        kind = _file_descriptor(self._api)
-        file = int(self._api.call("cuMemExportToShareableHandle", self.handle, kind, 0))
+        file = self._api.export_memory(self.handle)
         os.set_inheritable(file, False)
         return file
 
@@ -164,17 +153,17 @@ class MappedParts:
     consecutive addresses.
 
     Args:
-        api: the API of NVIDIA's driver on the GPU of this process, with its context open.
+        api: the API of the vendor's driver on the GPU of this process, with its context open.
         exported: the part of this process; None if all parts are imported.
         files: the file descriptors of the parts, in the order of the ranks; None for the part of
             this process.
         part: bytes of each part.
 
-    Raises DeviceError or UnsupportedError if NVIDIA's driver refuses one of the parts.
+    Raises DeviceError or UnsupportedError if the vendor's driver refuses one of the parts.
     """
 
     def __init__(
-        self, api: CudaApi, exported: ExportedPart | None, files: Sequence[int | None], part: int
+        self, api: GpuApi, exported: ExportedPart | None, files: Sequence[int | None], part: int
     ) -> None:
         self._api = api
         self._part = part
@@ -183,8 +172,9 @@ class MappedParts:
         total = part * len(files)
         api.enter()
         try:
-            self.address = int(api.call("cuMemAddressReserve", total, page_size(api), 0, 0))
-            self._own("cuMemAddressFree", self.address, total)
+            page = page_size(api)
+            self.address = int(api.call(api.names.reserve_addresses, total, page, 0, 0))
+            self._own(api.names.free_addresses, self.address, total)
             for number, file in enumerate(files):
                 address = self.address + number * part
                 if file is None:
@@ -192,7 +182,7 @@ class MappedParts:
                     self._map(exported.handle, address)
                 else:
                     self._import(file, address)
-            api.call("cuMemSetAccess", self.address, total, [_access(api)], 1)
+            api.grant_access(self.address, total, [api.ordinal])
         except BaseException:
             self.free()
             raise
@@ -202,8 +192,7 @@ class MappedParts:
 
     def _take(self, source: int) -> object:
         """Returns a handle of the memory of another process, which the caller releases."""
-        kind = _file_descriptor(self._api)
-        return self._api.call("cuMemImportFromShareableHandle", source, kind)
+        return self._api.import_memory(source)
 
     def _import(self, file: int, address: int) -> None:
         handle = self._take(file)
@@ -211,11 +200,11 @@ class MappedParts:
             self._map(handle, address)
         finally:
             # The mapping keeps the memory.
-            self._api.call("cuMemRelease", handle)
+            self._api.call(self._api.names.release_memory, handle)
 
     def _map(self, handle: object, address: int) -> None:
-        self._api.call("cuMemMap", address, self._part, 0, handle, 0)
-        self._own("cuMemUnmap", address, self._part)
+        self._api.call(self._api.names.map_memory, address, self._part, 0, handle, 0)
+        self._own(self._api.names.unmap_memory, address, self._part)
 
     @property
     def all(self) -> DeviceBytes:
@@ -232,41 +221,6 @@ class MappedParts:
             self._frees.pop()()
 
 
-def page_size(api: CudaApi) -> int:
+def page_size(api: GpuApi) -> int:
     """Returns the size of the pages in which the memory of a GPU is shared with processes."""
-    return _page(api, _properties(api, shared=True))
-
-
-def _file_descriptor(api: CudaApi) -> Any:
-    kinds = api.driver.CUmemAllocationHandleType
-    return kinds.CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
-
-
-def _properties(api: CudaApi, *, shared: bool = False) -> Any:
-    driver = api.driver
-    properties = driver.CUmemAllocationProp()
-    properties.type = driver.CUmemAllocationType.CU_MEM_ALLOCATION_TYPE_PINNED
-    properties.location = _location(api)
-    if shared:
-        properties.requestedHandleTypes = _file_descriptor(api)
-    return properties
-
-
-def _location(api: CudaApi) -> Any:
-    location = api.driver.CUmemLocation()
-    location.type = api.driver.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE
-    location.id = api.ordinal
-    return location
-
-
-def _access(api: CudaApi) -> Any:
-    access = api.driver.CUmemAccessDesc()
-    access.location = _location(api)
-    access.flags = api.driver.CUmemAccess_flags.CU_MEM_ACCESS_FLAGS_PROT_READWRITE
-    return access
-
-
-def _page(api: CudaApi, properties: Any) -> int:
-    flags = api.driver.CUmemAllocationGranularity_flags
-    minimum = flags.CU_MEM_ALLOC_GRANULARITY_MINIMUM
-    return int(api.call("cuMemGetAllocationGranularity", properties, minimum))
+    return api.page_of(api.memory_properties(shared=True))

@@ -1,4 +1,4 @@
-"""Ranks with launches of their own on one GPU, on a stand-in for CUDA."""
+"""Ranks with launches of their own on one GPU, on stand-ins for GPUs."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def counts(world: ark.World) -> list[int]:
 @pytest.mark.parametrize(
     "devices", [[0, 0], [0, 0, 0], [1, 1], [0, 0, 1, 1], [1, 0, 1, 0]], ids=str
 )
-def test_results(kernel: bytes, devices: list[int]) -> None:
-    cuda = FakeCuda(devices=2)
+def test_results(vendor: type[FakeCuda], kernel: bytes, devices: list[int]) -> None:
+    cuda = vendor(devices=2)
     with bound_world(cuda, kernel, len(devices), devices=devices) as world:
         for iterations in (1, 3, 2):
             check_run(world, iterations=iterations)
@@ -52,9 +52,9 @@ def test_a_gpu_that_runs_one_launch_after_the_other(cuda: FakeCuda, kernel: byte
     assert (cuda.held, cuda.running, cuda.foreign_accesses) == (0, 0, [])
 
 
-def test_more_lanes_than_the_gpu_holds(kernel: bytes) -> None:
+def test_more_lanes_than_the_gpu_holds(vendor: type[FakeCuda], kernel: bytes) -> None:
     """Each kernel fits, and both together do not: the load raises an error."""
-    cuda = FakeCuda(sms=3)
+    cuda = vendor(sms=3)
     with pytest.raises(ark.UnsupportedError) as caught:
         bound_world(cuda, kernel, devices=[0, 0]).prepare()
     assert "the 2 ranks on GPU 0 have 4 lanes; this GPU holds 3 of their CTAs" in str(caught.value)

@@ -1,5 +1,5 @@
-// Exchange between ranks in a program of several ranks. The ranks may share one NVIDIA GPU, or have
-// a GPU each.
+// Exchange between ranks in a program of several ranks. The ranks may share one GPU, or have a GPU
+// each.
 //
 // A GPU holds the counters of the semaphores for which its own lanes wait. The counters of
 // consecutive GPUs lie kRankCounterWords apart. The index of a semaphore in a signal is therefore
@@ -13,11 +13,14 @@
 // last counter, each rank has a word with the first epoch of the last launch that has begun on its
 // GPU.
 
-// Functions of CudaPeerStores.mlir, or of CudaDomains.mlir for GPUs of several domains.
+// Functions of CudaPeerStores.mlir or HipPeerStores.mlir, or of CudaDomains.mlir for GPUs of several
+// domains.
 func.func private @ark_add_remote_arrival(%context: !llvm.ptr, %counter: !llvm.ptr,
                                           %semaphore: i64)
 func.func private @ark_store_remote(%context: !llvm.ptr, %word: !llvm.ptr, %value: i64)
 func.func private @ark_remote_stop_word(%context: !llvm.ptr, %distance: i64) -> !llvm.ptr
+// Returns a word of this GPU that other GPUs write, without ordering other accesses.
+func.func private @ark_load_from_peers(%word: !llvm.ptr) -> i64
 
 func.func private @ark_add_release(%word: !llvm.ptr)
 func.func private @ark_set_if_zero(%word: !llvm.ptr, %code: i64) -> i1
@@ -159,8 +162,7 @@ func.func private @ark_sync_ranks_as_leader(%context: !llvm.ptr, %lane: i64, %ra
 
 ^await(%rank: i64):
   %word = func.call @ark_begun_word(%context, %rank) : (!llvm.ptr, i64) -> !llvm.ptr
-  %seen = llvm.inline_asm has_side_effects "ld.relaxed.<system>.u64 $0, [$1];", "=l,l,~{memory}" %word
-      : (!llvm.ptr) -> i64
+  %seen = func.call @ark_load_from_peers(%word) : (!llvm.ptr) -> i64
   %begun = arith.cmpi uge, %seen, %iteration : i64
   cf.cond_br %begun, ^pass, ^look
 
@@ -196,8 +198,7 @@ func.func private @ark_sync_ranks_as_leader(%context: !llvm.ptr, %lane: i64, %ra
 func.func private @ark_load_stop(%context: !llvm.ptr, %report: !llvm.ptr) -> i64 {
   %zero = arith.constant 0 : i64
   %word = func.call @ark_stop_word(%context, %zero) : (!llvm.ptr, i64) -> !llvm.ptr
-  %last = llvm.inline_asm has_side_effects "ld.relaxed.<system>.u64 $0, [$1];", "=l,l,~{memory}" %word
-      : (!llvm.ptr) -> i64
+  %last = func.call @ark_load_from_peers(%word) : (!llvm.ptr) -> i64
   %epoch = func.call @ark_launch_epoch(%context) : (!llvm.ptr) -> i64
   %iterations = arith.subi %last, %epoch : i64
   %is_of_this_launch = arith.cmpi ugt, %last, %epoch : i64

@@ -1,4 +1,4 @@
-// RUN: ark-opt %s --ark-assign-target=target=cuda:sm_90a --ark-test-kernel-texts=files=%S/../../../../passes/target/cuda/CudaPeerRanks.mlir | FileCheck %s
+// RUN: ark-opt %s --ark-assign-target=target=cuda:sm_90a --ark-test-kernel-texts=files=%S/../../../passes/kernel/GpuPeerRanks.mlir | FileCheck %s
 
 // The counters of consecutive GPUs are 2^15 counters apart, and the last counter ends a launch.
 // CHECK-LABEL: func.func private @ark_lane_number(
@@ -30,5 +30,5 @@
 // CHECK: arith.constant 5 : i64
 // CHECK: arith.constant 3 : i64
 // CHECK: call @ark_store_remote
-// CHECK: llvm.inline_asm has_side_effects "ld.relaxed.sys.u64 $0, [$1];", "=l,l,~{memory}"
+// CHECK: call @ark_load_from_peers
 // CHECK: call @ark_set_if_zero

@@ -1,4 +1,4 @@
-"""Several ranks, each on a GPU of its own, on a stand-in for CUDA with several GPUs."""
+"""Several ranks, each on a GPU of its own, on stand-ins for GPUs with several GPUs."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ import ark_mlir as ark
 from ark_mlir.bundle import Bundle
 from ark_mlir.runtime.cuda import api as cuda_api
 from ark_mlir.runtime.drivers.table import drivers_for
+from ark_mlir.runtime.hip import api as hip_api
 from ark_mlir.runtime.ranks.world import make_executable
 from ark_mlir.testing.fake_gpu import FakeCuda, fake_world
 from ark_mlir.testing.toy import add_program, ring_program
@@ -26,8 +27,8 @@ Array = np.ndarray[Any, Any]
 
 
 @pytest.mark.parametrize("size", [2, 3])
-def test_results_are_those_of_the_cpu(kernel: bytes, size: int) -> None:
-    cuda = FakeCuda(devices=size)
+def test_results_are_those_of_the_cpu(vendor: type[FakeCuda], kernel: bytes, size: int) -> None:
+    cuda = vendor(devices=size)
     parts = ring_program(size).parts(kernel, ranks=size)
     with (
         bound_world(cuda, kernel, size) as world,
@@ -41,9 +42,9 @@ def test_results_are_those_of_the_cpu(kernel: bytes, size: int) -> None:
     assert (cuda.held, cuda.running, cuda.foreign_accesses) == (0, 0, [])
 
 
-def test_each_rank_runs_on_its_gpu(two: FakeCuda, kernel: bytes) -> None:
+def test_each_rank_runs_on_its_gpu(vendor: type[FakeCuda], two: FakeCuda, kernel: bytes) -> None:
     """The GPUs need not be the first ones, nor in order."""
-    cuda = FakeCuda(devices=4)
+    cuda = vendor(devices=4)
     with bound_world(cuda, kernel, devices=[3, 1]) as world:
         check_run(world)
         assert [device.held > 0 for device in cuda.devices] == [False, True, False, True]
@@ -107,15 +108,26 @@ def test_errors_of_bind_and_run_name_the_rank(two: FakeCuda, kernel: bytes) -> N
         check_run(world)
 
 
+def install(monkeypatch: pytest.MonkeyPatch, cuda: FakeCuda) -> None:
+    """Puts a stand-in in place of the vendor's package."""
+    monkeypatch.setattr(cuda_api, "import_driver", lambda: cuda)
+    monkeypatch.setattr(hip_api, "find_library", lambda: cuda)
+
+
+def target_of(cuda: FakeCuda) -> dict[str, Any]:
+    """Returns the fields of a target for the GPUs of a stand-in."""
+    return {"backend": cuda.backend, "arch": cuda.arch, "warps": 8, "shared_memory": 1024}
+
+
 @pytest.fixture
 def installed(monkeypatch: pytest.MonkeyPatch, kernel: bytes) -> Callable[..., Any]:
     """``installed(cuda, devices)`` returns a world on GPUs by their numbers, with the stand-in for
-    the CUDA package."""
+    the vendor's package."""
 
     def make(cuda: FakeCuda, devices: list[int] | None, **options: Any) -> Any:
-        monkeypatch.setattr(cuda_api, "import_driver", lambda: cuda)
+        install(monkeypatch, cuda)
         manifest, sections = ring_program(2).parts(kernel, ranks=2)
-        manifest["target"].update(backend="cuda", arch="sm_90a", warps=16, shared_memory=1024)
+        manifest["target"].update(target_of(cuda))
         return make_executable(Bundle.from_parts(manifest, sections), devices=devices, **options)
 
     return make
@@ -148,9 +160,9 @@ def test_a_program_of_one_rank_on_the_second_gpu(
     monkeypatch: pytest.MonkeyPatch, two: FakeCuda, kernel: bytes, x: Array
 ) -> None:
     """The program uses no memory of the first GPU, even with a resident kernel."""
-    monkeypatch.setattr(cuda_api, "import_driver", lambda: two)
+    install(monkeypatch, two)
     manifest, sections = add_program().parts(kernel)
-    manifest["target"].update(backend="cuda", arch="sm_90a", warps=16, shared_memory=1024)
+    manifest["target"].update(target_of(two))
     bundle = Bundle.from_parts(manifest, sections)
     with make_executable(bundle, devices=[1]).bind({"w": np.ones(128, np.float32)}) as executable:
         np.testing.assert_array_equal(executable.run(x=x)["y"], x.ravel() + 1.5)
@@ -159,9 +171,9 @@ def test_a_program_of_one_rank_on_the_second_gpu(
         assert [device.held > 0 for device in two.devices] == [False, True]
 
 
-def test_devices_of_one_rank() -> None:
+def test_devices_of_one_rank(cuda: FakeCuda) -> None:
     manifest, sections = add_program().parts()
-    manifest["target"].update(backend="cuda", arch="sm_90a", warps=16, shared_memory=1024)
+    manifest["target"].update(target_of(cuda))
     bundle = Bundle.from_parts(manifest, sections)
     with pytest.raises(ark.InvalidUsageError, match=r"has 1 rank, which runs on 1 GPU$"):
         drivers_for(bundle, [0, 1])
@@ -191,9 +203,9 @@ def test_no_such_device(installed: Any, two: FakeCuda) -> None:
     assert e.value.notes == ("compile with devices=[0] to run all ranks on one GPU",)
 
 
-def test_fewer_devices_than_ranks(installed: Any) -> None:
+def test_fewer_devices_than_ranks(vendor: type[FakeCuda], installed: Any) -> None:
     with pytest.raises(ark.UnsupportedError, match="there is no GPU 1: this process sees 1") as e:
-        installed(FakeCuda(devices=1), None).bind(weights(2))
+        installed(vendor(devices=1), None).bind(weights(2))
     assert e.value.notes == ("compile with devices=[0] to run all ranks on one GPU",)
 
 
@@ -206,9 +218,9 @@ def test_as_many_devices_as_ranks(two: FakeCuda, kernel: bytes) -> None:
 def test_worlds_with_one_copy_of_the_parameters(two: FakeCuda, kernel: bytes) -> None:
     with bound_world(two, kernel) as owner:
         guest = fake_world(two, kernel, ring_program(2), 2).prepare()
-        two.calls.clear()
+        two.operations.clear()
         guest.share_states(owner, parameters=True)
-        assert "cuMemcpyHtoDAsync" not in two.calls
+        assert "cuMemcpyHtoDAsync" not in two.operations
         check_run(owner)
         check_run(guest)
         assert int(owner.states["rank1/n"]) == 2
@@ -228,7 +240,7 @@ def test_full_memory_on_one_device(two: FakeCuda, kernel: bytes) -> None:
             errors.append(error.message)
         gc.collect()
         assert two.held == 0
-    assert {"OUT_OF_MEMORY" in error for error in errors if error} == {True}
+    assert {two.error("OUT_OF_MEMORY") in error for error in errors if error} == {True}
     # The number of failures decreases with more memory.
     assert not any(errors[errors.index("") :])
 
@@ -275,7 +287,7 @@ def test_the_stand_in_refuses_memory_of_another_gpu(two: FakeCuda, kernel: bytes
     check_run(world)
     driver = driver_of(world)
     driver._constants.clear()  # rank 1 gets the constants of rank 0
-    with pytest.raises(ark.DeviceError, match="ILLEGAL_ADDRESS"):
+    with pytest.raises(ark.DeviceError, match=two.error("ILLEGAL_ADDRESS")):
         world.run(inputs(2))
     assert two.foreign_accesses == ["GPU 1: slot 1 of task 4"]
     two.foreign_accesses.clear()
