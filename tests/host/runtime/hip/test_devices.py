@@ -211,9 +211,11 @@ def test_a_lane_without_room_in_a_block_of_resident(kernel: bytes) -> None:
     hip = FakeHip(sms=2)
     with ark.knobs.scope(ARK_TIMEOUT="0.2"), fake_executable(hip, kernel, _late_program()) as exe:
         hip.busy = 1
-        with exe.resident(), pytest.raises(ark.BusyError, match="1 of 2 lanes had not begun"):
-            exe.run()
+        late = "1 of 2 lanes had not begun"
+        with exe.resident() as session, pytest.raises(ark.BusyError, match=late):
+            session.run()
         hip.busy = 0
+        exe.reset()
         exe.run()
         assert exe.states["n"] == 1
     assert hip.held == 0
