@@ -181,7 +181,8 @@ def test_quantized_activations(check: Check) -> None:
 
 @pytest.mark.parametrize("dtype", [ark.fp8_e4m3, ark.fp8_e5m2], ids=str)
 @pytest.mark.parametrize(
-    ("shape", "tile"), [((16, 130, 256), None), ((100, 96, 264), (16, 32)), ((256, 128, 320), (256, 128))]
+    ("shape", "tile"),
+    [((16, 130, 256), None), ((100, 96, 264), (16, 32)), ((256, 128, 320), (256, 128))],
 )
 def test_products_of_fp8(
     shape: Shape, tile: tuple[int, int] | None, dtype: Any, check: Check
