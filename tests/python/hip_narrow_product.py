@@ -1,11 +1,15 @@
 # REQUIRES: bindings_python, amdgpu-registered-target
-# RUN: %PYTHON% %s gfx90a int8 %t.co && llvm-readobj --notes %t.co | FileCheck %s --check-prefix=OBJECT
+# RUN: %PYTHON% %s gfx90a int8 %t.co
+# RUN: llvm-readobj --notes %t.co | FileCheck %s --check-prefix=OBJECT
 # RUN: llvm-objdump --disassemble %t.co | FileCheck %s --check-prefix=GFX90A
-# RUN: %PYTHON% %s gfx942 int8 %t.co && llvm-readobj --notes %t.co | FileCheck %s --check-prefix=OBJECT
+# RUN: %PYTHON% %s gfx942 int8 %t.co
+# RUN: llvm-readobj --notes %t.co | FileCheck %s --check-prefix=OBJECT
 # RUN: llvm-objdump --disassemble %t.co | FileCheck %s --check-prefix=GFX942
-# RUN: %PYTHON% %s gfx950 int8 %t.co && llvm-readobj --notes %t.co | FileCheck %s --check-prefix=OBJECT
+# RUN: %PYTHON% %s gfx950 int8 %t.co
+# RUN: llvm-readobj --notes %t.co | FileCheck %s --check-prefix=OBJECT
 # RUN: llvm-objdump --disassemble %t.co | FileCheck %s --check-prefix=GFX950
-# RUN: %PYTHON% %s gfx950 fp8_e4m3 %t.co && llvm-readobj --notes %t.co | FileCheck %s --check-prefix=OBJECT
+# RUN: %PYTHON% %s gfx950 fp8_e4m3 %t.co
+# RUN: llvm-readobj --notes %t.co | FileCheck %s --check-prefix=OBJECT
 # RUN: llvm-objdump --disassemble %t.co | FileCheck %s --check-prefix=FP8
 """Products of operands of 8 bits use MFMA, and spill no registers."""
 

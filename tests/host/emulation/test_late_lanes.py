@@ -1,4 +1,4 @@
-"""Launches on AMD GPUs begin a lane when the GPU has room: runs of the real kernel beside other work.
+"""Launches on AMD GPUs begin a lane when the GPU has room: runs of the kernel beside other work.
 
 A lane that begins after a wait of another lane has timed out returns a code of its own.
 """
