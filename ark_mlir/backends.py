@@ -48,7 +48,6 @@ class BackendInfo:
         process_memory: the memory that the processes of several ranks share: that of the host or
             of the GPUs; empty if a process cannot be one rank.
         notifies_start: True if kernels report that they have begun, with ``ark_notify_start``.
-        starts_together: True if all lanes of a launch begin at once, or the launch fails.
         wait_seconds: the default time limit of a kernel's waits, in seconds; None means the
             default of ``ARK_TIMEOUT``.
 
@@ -70,7 +69,6 @@ class BackendInfo:
     selects_devices: bool = False
     process_memory: Literal["", "host", "gpu"] = ""
     notifies_start: bool = False
-    starts_together: bool = True
     wait_seconds: float | None = None
 
     def make_code_generator(self) -> Backend:
@@ -197,6 +195,5 @@ register(
         selects_devices=True,
         process_memory="gpu",
         notifies_start=True,
-        starts_together=False,
     )
 )

@@ -96,8 +96,8 @@ class DataRangeError(InvalidUsageError, DeviceError):
 
 
 class BusyError(DeviceError):
-    """Other work occupies the device: a run did not start, or loading, binding or closing a program
-    took too long. A later run, load or bind may succeed."""
+    """Other work occupies the device: a run or some of its lanes did not start, or loading, binding
+    or closing a program took too long. A later run, load or bind may succeed."""
 
 
 class HangError(DeviceError):

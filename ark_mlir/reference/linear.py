@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import ml_dtypes
@@ -15,7 +15,7 @@ import numpy as np
 from ..dtypes import DType
 from .bounded import Array, Bounded, exact
 from .interpreter import Machine, handles
-from .values import Value, fail
+from .values import Value, fail, result_type
 
 __all__: list[str] = []
 
@@ -32,12 +32,14 @@ def matmul(op: Any, machine: Machine) -> Value | Bounded:
     b = b.view(_swapped) if op.transpose_other else b
     if a.dtype.is_float:
         return a.bounded @ b.bounded
-    data = np.asarray(np.matmul(a.data, b.data))
+    # Products of int8 may be added in int32.
+    _, dtype = result_type(op)
+    data = np.matmul(a.data.astype(dtype.numpy), b.data.astype(dtype.numpy))
     doubt = None
     if a.error is not None and b.error is not None:
         doubtful = (a.error > 0).any() or (b.error > 0).any()
         doubt = np.full(data.shape, np.inf if doubtful else 0.0)
-    return a.with_data(data, doubt)
+    return replace(a, dtype=dtype).with_data(data, doubt)
 
 
 @handles("quantized_matmul")

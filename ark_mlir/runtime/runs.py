@@ -94,7 +94,9 @@ class Runs(ABC):
                 semaphore and producer. The next run starts from clean semaphores; states may hold
                 partial results of the run that failed.
             BusyError: another kernel occupied the GPU, so that this run did not begin within five
-                times the timeout of a wait. The run was abandoned; the caller may try it again.
+                times the timeout of a wait. The run was abandoned; the caller may try it again. On
+                an AMD GPU also: a wait timed out before all lanes had begun; states may hold part
+                of the run.
             DeviceError: a lane never ended, or there is not enough memory.
 
         Example:

@@ -204,7 +204,8 @@ def Ark_MatmulOp : Ark_AnchorOp<"matmul"> {
   let description = [{
     Floats accumulate in f32; integers wrap in their own type. With one operand of 8-bit floats and
     one of wider floats, the result has the wider type. Two operands of 8-bit floats give f32. The
-    result of any floats may also be f32, the accumulator without rounding.
+    result of any floats may also be f32, the accumulator without rounding. The result of i8 may also
+    be i32, in which the products are then added.
 
     - (matmul_c1) both operands have rank two or more. The operands have one element type, or are
       floats, at least one of which has 8 bits.
@@ -222,7 +223,7 @@ def Ark_MatmulOp : Ark_AnchorOp<"matmul"> {
     ::mlir::Attribute getValueIfEmpty();
     bool canBePartOfBody() { return true; }
     /// Returns true for the inferred type, and for its shape with f32 elements
-    /// instead of another float.
+    /// instead of another float, or with i32 elements instead of i8.
     static bool isCompatibleReturnTypes(::mlir::TypeRange inferred, ::mlir::TypeRange actual);
   }];
 }

@@ -63,6 +63,13 @@ def Ark_MmaKind : Ark_I32Enum<"MmaKind", "family of matrix instructions", [
   I32EnumAttrCase<"Other", 3, "other">,      // a family that no lowering of ark creates
 ]>;
 
+/// The operands of a matrix instruction, and its accumulators.
+def Ark_MmaOperands : Ark_I32Enum<"MmaOperands", "operands of matrix instructions", [
+  I32EnumAttrCase<"Float16", 0, "f16">, // f16 or bf16, added in f32
+  I32EnumAttrCase<"Float8", 1, "f8">,   // both f8E4M3FN or both f8E5M2, added in f32
+  I32EnumAttrCase<"Int8", 2, "i8">,     // signed, added in i32 with wraparound
+]>;
+
 /// An asynchronous copy from global to shared memory.
 def Ark_CopyKind : Ark_I32Enum<"CopyKind", "copy to shared memory", [
   I32EnumAttrCase<"CpAsync", 0, "cp_async">,     // 4 to 16 bytes per thread

@@ -25,15 +25,26 @@ using namespace mlir::ark;
   "  acc = #ark.fragment<outer = [2, 1], threads = [8, 4],"                    \
   "                      strides = [4, 1], elements = [1, 2]>>"
 
+// Four elements of 8 bits along K take the place of two of 16 bits.
+#define MMA_SYNC_I8                                                            \
+  "#ark.mma<kind = mma_sync, m = 16, n = 8, k = 32, operands = i8,"            \
+  "  lhs = #ark.fragment<outer = [2, 2], threads = [8, 4],"                    \
+  "                      strides = [4, 1], elements = [1, 4]>,"                \
+  "  rhs = #ark.fragment<outer = [2, 1], threads = [4, 8],"                    \
+  "                      strides = [1, 4], elements = [4, 1]>,"                \
+  "  acc = #ark.fragment<outer = [2, 1], threads = [8, 4],"                    \
+  "                      strides = [4, 1], elements = [1, 2]>>"
+
 #define WGMMA                                                                  \
   "#ark.mma<kind = wgmma, m = 64, n = 8, k = 16, warps = 4,"                   \
   "  acc = #ark.fragment<outer = [2, 1], threads = [8, 4],"                    \
   "                      strides = [4, 1], elements = [1, 2]>>"
 
 // Instructions of AMD for 16 by 16 and 32 by 32 accumulators. Each thread has
-// four elements of the operands along K, or eight in the deeper instructions.
-#define MFMA_16(K, ELEMENTS)                                                   \
+// `ELEMENTS` elements of the operands along K.
+#define MFMA_16(OPERANDS, K, ELEMENTS)                                         \
   "#ark.mma<kind = mfma, m = 16, n = 16, k = " K ","                           \
+  "  operands = " OPERANDS ","                                                 \
   "  lhs = #ark.fragment<outer = [1, 1], threads = [16, 4],"                   \
   "                      strides = [1, 16], elements = [1, " ELEMENTS "]>,"    \
   "  rhs = #ark.fragment<outer = [1, 1], threads = [4, 16],"                   \
@@ -41,8 +52,9 @@ using namespace mlir::ark;
   "  acc = #ark.fragment<outer = [1, 1], threads = [4, 16],"                   \
   "                      strides = [16, 1], elements = [4, 1]>>"
 
-#define MFMA_32(K, ELEMENTS)                                                   \
+#define MFMA_32(OPERANDS, K, ELEMENTS)                                         \
   "#ark.mma<kind = mfma, m = 32, n = 32, k = " K ","                           \
+  "  operands = " OPERANDS ","                                                 \
   "  lhs = #ark.fragment<outer = [1, 1], threads = [32, 2],"                   \
   "                      strides = [1, 32], elements = [1, " ELEMENTS "]>,"    \
   "  rhs = #ark.fragment<outer = [1, 1], threads = [2, 32],"                   \
@@ -52,11 +64,13 @@ using namespace mlir::ark;
 
 static constexpr StringLiteral kAmpere =
     R"(#ark.gpu<warp_size = 32, features = "+ptx80", copies = [cp_async],
-                packet = 8, mma = [)" MMA_SYNC "], " PTX_SCOPES ">";
+                packet = 8, mma = [)" MMA_SYNC ", " MMA_SYNC_I8 "], " PTX_SCOPES
+    ">";
 
 static constexpr StringLiteral kAda =
     R"(#ark.gpu<warp_size = 32, features = "+ptx81", copies = [cp_async],
-                packet = 8, fp8 = true, mma = [)" MMA_SYNC "], " PTX_SCOPES ">";
+                packet = 8, fp8 = true, mma = [)" MMA_SYNC ", " MMA_SYNC_I8
+    "], " PTX_SCOPES ">";
 
 // The times of tiles were measured on an H200, for products of 64 to 4096 rows.
 // The shared memory delivers 128 bytes, one row of a stage, in 707 ps. The
@@ -64,7 +78,8 @@ static constexpr StringLiteral kAda =
 static constexpr StringLiteral kHopper =
     R"(#ark.gpu<warp_size = 32, features = "+ptx86",
                 copies = [cp_async, bulk, tensor_map], cluster = 8, packet = 8,
-                fp8 = true, mma = [)" MMA_SYNC ", " WGMMA "], " PTX_SCOPES R"(,
+                fp8 = true, mma = [)" MMA_SYNC ", " WGMMA ", " MMA_SYNC_I8
+    "], " PTX_SCOPES R"(,
                 matrix_tiles = #ark.matrix_tiles<
                   shapes = [256, 128, 256, 112, 128, 256, 128, 192, 128, 160,
                             128, 128, 128, 112, 128, 96, 128, 80, 128, 64,
@@ -75,7 +90,8 @@ static constexpr StringLiteral kHopper =
 static constexpr StringLiteral kBlackwell =
     R"(#ark.gpu<warp_size = 32, features = "+ptx87",
                 copies = [cp_async, bulk, tensor_map], cluster = 8, packet = 8,
-                fp8 = true, mma = [)" MMA_SYNC "], " PTX_SCOPES ">";
+                fp8 = true, mma = [)" MMA_SYNC ", " MMA_SYNC_I8 "], " PTX_SCOPES
+    ">";
 
 // Tiles whose stages threads store to shared memory. The time of a stage row
 // follows from the rates of the matrix instructions in data sheets, of which
@@ -91,16 +107,31 @@ static constexpr StringLiteral kBlackwell =
   "#ark.gpu<warp_size = 64, packet = 8,"                                       \
   " scopes = #ark.scopes<device = \"agent\">,"
 
-#define CDNA_MFMA "mma = [" MFMA_16("16", "4") ", " MFMA_32("8", "4") "], "
+#define CDNA_F16 MFMA_16("f16", "16", "4") ", " MFMA_32("f16", "8", "4") ", "
 
-static constexpr StringLiteral kCdna2 = CDNA CDNA_MFMA CDNA_TILES("9000") ">";
+#define CDNA2_I8 MFMA_16("i8", "16", "4") ", " MFMA_32("i8", "8", "4")
 
-static constexpr StringLiteral kCdna3 = CDNA CDNA_MFMA CDNA_TILES("3600") ">";
+#define CDNA3_I8 MFMA_16("i8", "32", "8") ", " MFMA_32("i8", "16", "8")
+
+static constexpr StringLiteral kCdna2 =
+    CDNA "mma = [" CDNA_F16 CDNA2_I8 "], " CDNA_TILES("9000") ">";
+
+// The fp8 of gfx942's instructions is FNUZ, which ark has no type for.
+static constexpr StringLiteral kCdna3 =
+    CDNA "mma = [" CDNA_F16 CDNA3_I8 "], " CDNA_TILES("3600") ">";
 
 // gfx950 also has instructions of twice the depth.
+#define CDNA4_F16                                                              \
+  MFMA_16("f16", "16", "4")                                                    \
+  ", " MFMA_16("f16", "32", "8") ", " MFMA_32("f16", "16", "8") ", "
+
+#define CDNA4_F8 MFMA_16("f8", "32", "8") ", " MFMA_32("f8", "16", "8") ", "
+
+#define CDNA4_I8                                                               \
+  CDNA3_I8 ", " MFMA_16("i8", "64", "16") ", " MFMA_32("i8", "32", "16")
+
 static constexpr StringLiteral kCdna4 =
-    CDNA "mma = [" MFMA_16("16", "4") ", " MFMA_16("32", "8") ", " MFMA_32(
-        "16", "8") "], " CDNA_TILES("1600") ">";
+    CDNA "mma = [" CDNA4_F16 CDNA4_F8 CDNA4_I8 "], " CDNA_TILES("1600") ">";
 
 //===----------------------------------------------------------------------===//
 // Devices

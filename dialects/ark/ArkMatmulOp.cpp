@@ -20,8 +20,12 @@ bool MatmulOp::isCompatibleReturnTypes(TypeRange inferred, TypeRange actual) {
   if (inferred.size() != 1 || actual.size() != 1)
     return false;
   auto type = cast<RankedTensorType>(inferred.front());
-  return isa<FloatType>(type.getElementType()) &&
-         actual.front() == type.clone(Float32Type::get(type.getContext()));
+  Type element = type.getElementType();
+  MLIRContext *context = type.getContext();
+  if (isa<FloatType>(element))
+    return actual.front() == type.clone(Float32Type::get(context));
+  return element.isSignlessInteger(8) &&
+         actual.front() == type.clone(IntegerType::get(context, 32));
 }
 
 LogicalResult MatmulOp::inferReturnTypes(MLIRContext *, Loc loc,

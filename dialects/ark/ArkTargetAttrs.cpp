@@ -63,7 +63,8 @@ static bool hasShape(FragmentAttr fragment, int64_t rows, int64_t columns) {
 
 LogicalResult MmaAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                               MmaKind kind, int64_t m, int64_t n, int64_t k,
-                              int64_t warps, FragmentAttr lhs, FragmentAttr rhs,
+                              int64_t warps, MmaOperands operands,
+                              FragmentAttr lhs, FragmentAttr rhs,
                               FragmentAttr acc) {
   // mma_c1
   if (!arePositive({m, n, k, warps}) || m % warps != 0 ||
@@ -204,19 +205,21 @@ LogicalResult GpuAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
-static MmaAttr findMma(ArrayRef<MmaAttr> instructions, bool readsRegisters) {
+static MmaAttr findMma(ArrayRef<MmaAttr> instructions, bool readsRegisters,
+                       MmaOperands operands) {
   const MmaAttr *found = llvm::find_if(instructions, [&](MmaAttr mma) {
-    return mma.readsRegisters() == readsRegisters;
+    return mma.readsRegisters() == readsRegisters &&
+           mma.getOperands() == operands;
   });
   return found == instructions.end() ? MmaAttr() : *found;
 }
 
-MmaAttr GpuAttr::findRegisterMma() const {
-  return ::findMma(getMma(), /*readsRegisters=*/true);
+MmaAttr GpuAttr::findRegisterMma(MmaOperands operands) const {
+  return ::findMma(getMma(), /*readsRegisters=*/true, operands);
 }
 
 MmaAttr GpuAttr::findSharedMemoryMma() const {
-  return ::findMma(getMma(), /*readsRegisters=*/false);
+  return ::findMma(getMma(), /*readsRegisters=*/false, MmaOperands::Float16);
 }
 
 //===----------------------------------------------------------------------===//

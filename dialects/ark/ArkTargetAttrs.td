@@ -49,14 +49,21 @@ def Ark_FragmentAttr : Ark_Attr<"Fragment", "fragment"> {
   }];
 }
 
+def Ark_MmaOperandsParameter : EnumParameter<Ark_MmaOperands> {
+  let defaultValue = "::mlir::ark::MmaOperands::Float16";
+}
+
 def Ark_MmaAttr : Ark_Attr<"Mma", "mma"> {
   let summary = "A matrix instruction";
   let description = [{
     The instruction adds the product of a left operand of `m` by `k` and a right operand of `k` by
-    `n` to `m` by `n` accumulators of f32. The operands are f16 or bf16.
+    `n` to `m` by `n` accumulators.
 
     - `kind`: the family, which decides the op that lowerings create. Instructions of the kind `other`
       are facts for lowerings outside of ark, whose passes never select them.
+    - `operands`: the element types of the operands. `f16`: both are f16 or both are bf16, and the
+      accumulators are f32. `f8`: both are f8E4M3FN or both are f8E5M2, and the accumulators are f32.
+      `i8`: both are signed integers of 8 bits, and the accumulators are i32, which wrap.
     - `warps`: warps that execute the instruction together. Each has an equal share of the rows.
     - `lhs`, `rhs`: the fragments of the operands in a warp. Without them, the instruction reads
       the operands from shared memory.
@@ -71,12 +78,17 @@ def Ark_MmaAttr : Ark_Attr<"Mma", "mma"> {
   }];
   let parameters = (ins EnumParameter<Ark_MmaKind>:$kind, "int64_t":$m, "int64_t":$n, "int64_t":$k,
                         DefaultValuedParameter<"int64_t", "1">:$warps,
+                        Ark_MmaOperandsParameter:$operands,
                         OptionalParameter<"::mlir::ark::FragmentAttr">:$lhs,
                         OptionalParameter<"::mlir::ark::FragmentAttr">:$rhs,
                         "::mlir::ark::FragmentAttr":$acc);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
+    /// Returns the bits of an element of the operands.
+    int64_t getOperandBits() const {
+      return getOperands() == ::mlir::ark::MmaOperands::Float16 ? 16 : 8;
+    }
     /// Returns true if the operands are in registers, and not in shared memory.
     bool readsRegisters() const { return static_cast<bool>(getLhs()); }
     /// Returns true if every thread holds the same elements of K of both operands, and one column of
@@ -220,9 +232,10 @@ def Ark_GpuAttr : Ark_Attr<"Gpu", "gpu"> {
     bool hasCopy(::mlir::ark::CopyKind kind) const {
       return ::llvm::is_contained(getCopies(), kind);
     }
-    /// Returns the first matrix instruction that reads operands from registers, or null.
-    ::mlir::ark::MmaAttr findRegisterMma() const;
-    /// Returns the first matrix instruction that reads operands from shared memory, or null.
+    /// Returns the first matrix instruction that reads operands of a kind from registers, or null.
+    ::mlir::ark::MmaAttr findRegisterMma(
+        ::mlir::ark::MmaOperands operands = ::mlir::ark::MmaOperands::Float16) const;
+    /// Returns the first matrix instruction that reads floats of 16 bits from shared memory, or null.
     ::mlir::ark::MmaAttr findSharedMemoryMma() const;
   }];
 }

@@ -202,22 +202,24 @@ static bool isTile(TaskOp task, Value buffer) {
 
 /// Returns the sizes of the product of two tiles in memory, or nothing for
 /// other ops, and for elements that matrix units do not read.
-static std::optional<ProductSizes> getTileSizes(TaskOp task,
-                                                linalg::LinalgOp op) {
+static std::optional<ProductSizes>
+getTileSizes(TaskOp task, linalg::LinalgOp op, TargetAttr target) {
   if (!linalg::isaContractionOpInterface(op) || op->getParentOp() != task ||
       !isTile(task, op->getOperand(0)) || !isTile(task, op->getOperand(1)))
     return std::nullopt;
   auto dims = linalg::inferContractionDims(op);
   Type type = getElementTypeOrSelf(op->getOperand(0));
   bool isSplit = type.isF32();
-  if (failed(dims) || !(isSplit || type.isBF16() || type.isF16()) ||
+  bool isNarrow = hasNarrowStages(target, type);
+  if (failed(dims) || !(isSplit || isNarrow || type.isBF16() || type.isF16()) ||
       getElementTypeOrSelf(op->getOperand(1)) != type)
     return std::nullopt;
   SmallVector<int64_t> extents =
       getLoopExtents(task, cast<IndexingMapOpInterface>(op.getOperation()));
   return ProductSizes{multiply(extents, dims->batch),
                       multiply(extents, dims->m), multiply(extents, dims->n),
-                      multiply(extents, dims->k), isSplit ? kF32Terms : 1};
+                      multiply(extents, dims->k) / (isNarrow ? 2 : 1),
+                      isSplit ? kF32Terms : 1};
 }
 
 /// Predicts the time of one product of a body.
@@ -242,7 +244,7 @@ std::optional<double> mlir::ark::predictProductsNs(TaskOp task,
     if (!linalg::isaContractionOpInterface(op))
       return WalkResult::advance();
     std::optional<double> one =
-        predictProductNs(target, getTileSizes(task, op));
+        predictProductNs(target, getTileSizes(task, op, target));
     // A CTA computes the products of a body one after the other, and has one
     // prologue and one epilogue.
     double repeated = ns > 0 ? target.getGpu().getMatrixTiles().getTile() : 0;

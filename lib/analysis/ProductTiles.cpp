@@ -2,6 +2,7 @@
 
 #include "lib/analysis/ProductTiles.h"
 
+#include "dialects/ark/ArkInference.h"
 #include "lib/support/Streaming.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -43,6 +44,21 @@ int64_t mlir::ark::getDepth(MatmulOp op) {
   return lhs.getDimSize(lhs.getRank() - (op.getTransposeInput() ? 2 : 1));
 }
 
+/// Returns the number of elements that count as one along the depth.
+static int64_t getElementsPerStep(MatmulOp op) {
+  return getElementTypeOrSelf(op.getLhs()).getIntOrFloatBitWidth() == 8 ? 2 : 1;
+}
+
+bool mlir::ark::hasNarrowStages(TargetAttr target, Type element) {
+  if (!target.isGpu() || target.getGpu().findSharedMemoryMma())
+    return false;
+  if (element.isSignlessInteger(8))
+    return static_cast<bool>(
+        target.getGpu().findRegisterMma(MmaOperands::Int8));
+  return isNarrowFloat(element) &&
+         target.getGpu().findRegisterMma(MmaOperands::Float8);
+}
+
 bool mlir::ark::hasSplitElements(MatmulOp op) {
   return getElementTypeOrSelf(op.getLhs()).isF32();
 }
@@ -66,7 +82,7 @@ ProductSizes mlir::ark::getProductSizes(MatmulOp op, ArrayRef<int64_t> shape) {
   return {ShapedType::getNumElements(shape.drop_back(2)),
           shape[shape.size() - 2],
           shape.back(),
-          getDepth(op),
+          getDepth(op) / getElementsPerStep(op),
           isSplit ? kF32Terms : 1,
           isAlongDepth && !isSplit,
           op.getTransposeOther(),

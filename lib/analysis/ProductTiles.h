@@ -53,13 +53,14 @@ constexpr int64_t countTermProducts(int64_t terms) {
 inline constexpr int64_t kAlignedElements = 8;
 
 /// The extents of `batches` products, each of `rows` x `depth` elements by
-/// `depth` x `columns` elements.
+/// `depth` x `columns` elements. Two elements of 8 bits along the depth count
+/// as one.
 struct ProductSizes {
   int64_t batches, rows, columns, depth;
-  /// kF32Terms for elements of f32, and 1 for elements of 16 bits.
+  /// kF32Terms for elements of f32, and 1 for other elements.
   int64_t terms = 1;
   /// True if warps can multiply tiles of other sizes as well: the rows of both
-  /// operands lie along the depth, and elements have 16 bits.
+  /// operands lie along the depth, and elements are not split.
   bool canWarpsRead = true;
   /// True if the rows of the right operand lie along the depth.
   bool isRightAlongDepth = true;
@@ -72,6 +73,11 @@ struct ProductSizes {
 
 /// Returns the depth (K) of a product.
 int64_t getDepth(MatmulOp op);
+
+/// Returns true for operands of 8 bits that matrix units read in stages:
+/// threads store the stages, and the target has an instruction that takes
+/// `element`.
+bool hasNarrowStages(TargetAttr target, Type element);
 
 /// Returns true for f32 operands, which threads split into bf16 terms for
 /// matrix units.

@@ -20,6 +20,13 @@ static int64_t getRowsOfRightSide(MatmulOp op) {
   return batches == 0 ? rows : rows / batches;
 }
 
+/// Returns true if the matrix units of a program's target multiply i8.
+static bool multipliesInt8(MatmulOp op) {
+  TargetAttr target = findTarget(op);
+  return target && target.isGpu() &&
+         target.getGpu().findRegisterMma(MmaOperands::Int8);
+}
+
 namespace {
 /// Folds a cast of fp8 weights into a matmul with few rows, which is limited by
 /// the time to read its weights.
@@ -91,9 +98,56 @@ struct WideningIntoMatmul : OpRewritePattern<MatmulOp> {
     return success();
   }
 };
+
+/// Folds casts of i8 to i32 into a matmul on a target whose matrix units
+/// multiply i8 and add the products in i32.
+struct IntegersIntoMatmul : OpRewritePattern<MatmulOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(MatmulOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!multipliesInt8(op))
+      return failure();
+    Attribute plan = op->getDiscardableAttr(ArkDialect::kPlanAttr);
+    SmallVector<Value, 2> operands;
+    for (Value operand : op->getOperands()) {
+      auto cast = operand.getDefiningOp<CastOp>();
+      if (!cast || !getTensorType(cast).getElementType().isSignlessInteger(32))
+        return failure();
+      Attribute own = cast->getDiscardableAttr(ArkDialect::kPlanAttr);
+      if ((own && own != plan) || !getTensorType(cast.getOperand())
+                                       .getElementType()
+                                       .isSignlessInteger(8))
+        return failure();
+      operands.push_back(cast.getOperand());
+    }
+    rewriter.modifyOpInPlace(op, [&] { op->setOperands(operands); });
+    return success();
+  }
+};
+
+/// Adds the products of a matmul of i8 in i32 on such a target, and casts the
+/// sums to i8. Both sums have the same lowest 8 bits.
+struct SumsOutOfMatmul : OpRewritePattern<MatmulOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(MatmulOp op,
+                                PatternRewriter &rewriter) const override {
+    RankedTensorType type = getTensorType(op);
+    if (!type.getElementType().isSignlessInteger(8) || !multipliesInt8(op))
+      return failure();
+    rewriter.setInsertionPointAfter(op);
+    auto cast =
+        CastOp::create(rewriter, op.getLoc(), type, op, type.getElementType());
+    if (Attribute plan = op->getDiscardableAttr(ArkDialect::kPlanAttr))
+      cast->setDiscardableAttr(ArkDialect::kPlanAttr, plan);
+    rewriter.replaceAllUsesExcept(op, cast, cast);
+    rewriter.modifyOpInPlace(
+        op, [&] { op.getResult().setType(type.clone(rewriter.getI32Type())); });
+    return success();
+  }
+};
 } // namespace
 
 void mlir::ark::populateNarrowProductPatterns(RewritePatternSet &patterns) {
-  patterns.add<CastIntoMatmul, CastOutOfMatmul, WideningIntoMatmul>(
-      patterns.getContext());
+  patterns.add<CastIntoMatmul, CastOutOfMatmul, WideningIntoMatmul,
+               IntegersIntoMatmul, SumsOutOfMatmul>(patterns.getContext());
 }

@@ -9,7 +9,8 @@ namespace mlir::ark {
 
 /// Adds patterns that fold casts of fp8 weights into matmuls with few rows,
 /// that cast such operands of matmuls with more rows, and that fold casts of
-/// 16-bit floats to f32 into matmuls for matrix units.
+/// 16-bit floats to f32, and of i8 to i32, into matmuls for matrix units.
+/// Matmuls of i8 add their products in i32 for these units.
 void populateNarrowProductPatterns(RewritePatternSet &patterns);
 
 } // namespace mlir::ark

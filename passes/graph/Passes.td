@@ -57,6 +57,8 @@ def NormalizeGraphPass : Pass<"ark-normalize-graph", "::mlir::ark::ProgramOp"> {
     - `ark.identity` without `deps` disappears; nested ones join their `deps`.
     - On a target with matrix units, casts of bf16 or f16 operands to f32 are folded into the matmul
       that reads them, whose result stays f32.
+    - On a target whose matrix units multiply i8, casts of both operands from i8 to i32 are folded into
+      the matmul. A matmul with a result of i8 adds in i32, and a cast takes the lowest 8 bits.
     - A tensor without elements becomes a constant, and a reduction over dimensions of extent one a
       reshape.
     - `ark.concat` of more than 32 tensors becomes a concatenation of concatenations of 16 tensors.

@@ -158,7 +158,15 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   // overwrite.
   %aborted = func.call @ark_any(%sees_abort) : (i1) -> i1
   %abort_code = arith.trunci %abort : i64 to i32
-  cf.cond_br %aborted, ^finish(%abort_code : i32), ^begin
+  // A lane that finds the timeout of a wait before its first iteration has begun late: the GPU had
+  // no room for it.
+  %hang = arith.constant kAbortHang : i64
+  %late = arith.constant kCodeLate : i32
+  %hangs = arith.cmpi eq, %abort, %hang : i64
+  %is_first = arith.cmpi eq, %iteration, %zero : i64
+  %is_late = arith.andi %hangs, %is_first : i1
+  %end_code = arith.select %is_late, %late, %abort_code : i32
+  cf.cond_br %aborted, ^finish(%end_code : i32), ^begin
 
 ^begin:
   func.call @ark_set_epoch(%epoch) : (i32) -> ()

@@ -159,18 +159,20 @@ Value ThreadBuilder::load(Value buffer, Value row, Value column) {
   return memref::LoadOp::create(builder, buffer, ValueRange{row, column});
 }
 
-/// Joins two elements of a fragment at a time.
+/// Joins the elements of a fragment to words.
 SmallVector<Value> ThreadBuilder::loadWords(Value buffer,
                                             const Positions &positions,
                                             bool isTransposed) {
-  auto pair = VectorType::get({2}, getElementTypeOrSelf(buffer));
+  auto perWord = static_cast<size_t>(instruction.getLhs().getElementsPerWord());
+  auto type = VectorType::get({static_cast<int64_t>(perWord)},
+                              getElementTypeOrSelf(buffer));
   SmallVector<Value> words, elements;
   for (auto [row, column] : positions) {
     elements.push_back(isTransposed ? load(buffer, column, row)
                                     : load(buffer, row, column));
-    if (elements.size() < 2)
+    if (elements.size() < perWord)
       continue;
-    words.push_back(vector::FromElementsOp::create(builder, pair, elements));
+    words.push_back(vector::FromElementsOp::create(builder, type, elements));
     elements.clear();
   }
   return words;

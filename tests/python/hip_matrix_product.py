@@ -27,7 +27,7 @@ Path(sys.argv[2]).write_bytes(executable.bundle.sections["kernel"])
 # OBJECT: .name: ark_kernel
 # OBJECT: .private_segment_fixed_size: 0
 # OBJECT: .sgpr_spill_count: 0
-# OBJECT: .vgpr_count: {{[0-9][0-9]$|1[0-9][0-9]$|2[0-4][0-9]$}}
+# OBJECT: .vgpr_count: {{[0-9][0-9]$|1[0-9][0-9]$|2[0-5][0-9]$}}
 # OBJECT: .vgpr_spill_count: 0
 
 # The loop over stages: reads of shared memory are 16 bytes wide. The warps multiply while loads of

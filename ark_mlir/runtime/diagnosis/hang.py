@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...backends import backend_info
 from ...bundle import Opcode
-from ...errors import ArkError, DataRangeError, DeviceError, HangError
-from ...units import listed
-from ..drivers.abi import PACKET_EPOCHS, Abort
+from ...errors import ArkError, BusyError, DataRangeError, DeviceError, HangError
+from ...units import counted, listed
+from ..drivers.abi import LATE, PACKET_EPOCHS, Abort
 
 if TYPE_CHECKING:
     from ...bundle import Bundle, Task
@@ -24,10 +23,12 @@ if TYPE_CHECKING:
 
 # An error lists at most this number of lanes, and states the number of the others.
 _MAX_LANES = 16
-# The note for GPUs whose launches do not begin all lanes at once.
-_LATE_LANES = (
-    "a launch on this GPU begins a lane when a CU has room for it: if other work occupies the GPU, "
-    "some of the {lanes} lanes may not have begun; run again when that work has ended"
+# The notes of a run in which lanes had not begun.
+_LATE_NOTES = (
+    "a launch on this GPU begins a lane when the GPU has room for it: wait for other work on the "
+    "GPU to end (kernels of other streams or processes), then run again",
+    "the other lanes have executed a part of the run: states may hold part of it; reset() "
+    "restores them",
 )
 
 
@@ -153,9 +154,8 @@ def failure(bundle: Bundle, outcome: Outcome, timeout_ns: int) -> ArkError:
         if not _plausible(bundle, outcome):
             return DeviceError(f"the kernel's report of a hang is inconsistent: {stop}")
         error = LaneHangError(diagnose(bundle, outcome), timeout_ns)
-        if not backend_info(bundle.manifest.target.backend).starts_together:
-            error.notes += (_LATE_LANES.format(lanes=len(bundle.tables.lanes)),)
-        return error
+        late = outcome.codes.count(LATE)
+        return _late_error(error.diagnosis, late, len(outcome.codes), timeout_ns) if late else error
     if stop.abort:
         codes = {lane: code for lane, code in enumerate(outcome.codes) if code not in (0, 2)}
         return DeviceError(f"lanes failed with codes {codes}" if codes else "the run was aborted")
@@ -163,6 +163,18 @@ def failure(bundle: Bundle, outcome: Outcome, timeout_ns: int) -> ArkError:
         return _data_error(bundle, outcome)
     codes = {lane: code for lane, code in enumerate(outcome.codes) if code}
     return DeviceError(f"lanes failed with codes {codes}")
+
+
+def _late_error(diagnosis: Diagnosis, late: int, lanes: int, timeout_ns: int) -> BusyError:
+    """Returns the error of a wait that timed out before `late` of the lanes had begun."""
+    waiter = diagnosis.waiter
+    return BusyError(
+        f"{late} of {counted(lanes, 'lane')} had not begun when {waiter.item.label} had waited "
+        f"{timeout_ns / 1e9:g} s for {waiter.label}: other work occupies the GPU",
+        location=waiter.item.location or None,
+        op=waiter.item.op or None,
+        notes=_LATE_NOTES,
+    )
 
 
 def faulty_task(bundle: Bundle, outcome: Outcome) -> Task | None:

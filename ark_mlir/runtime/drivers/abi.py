@@ -50,6 +50,10 @@ class Abort(IntEnum):
     PEERS = 3
 
 
+# The code of a lane that began after a wait of another lane had timed out.
+LATE = 4
+
+
 class DataError(IntEnum):
     """Kinds of bad data; values of ``status[0]``."""
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ...runtime.arrays.streams import CUDA
 from ...runtime.cpu.image import Image
+from ...runtime.drivers import abi
 from ...runtime.drivers.abi import ArkContext
 from .accesses import find_foreign
 from .copies import CopyFunctions
@@ -453,8 +454,13 @@ class FakeCuda(VirtualMemoryFunctions, CopyFunctions):
         device.running += 1
 
         def run_lane(lane: int) -> None:
+            fields = ArkContext.from_address(context)
+            # As in GpuKernel.mlir; the functions of the stand-in are those of the target cpu.
+            late = ctypes.c_uint64.from_address(fields.report).value == abi.Abort.HANG
             code = function(context, lane)
-            codes = ArkContext.from_address(context).codes
+            if late and code:
+                code = abi.LATE
+            codes = fields.codes
             ctypes.c_int32.from_address(codes + 4 * lane).value = code
 
         def run() -> bool:

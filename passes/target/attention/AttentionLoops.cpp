@@ -272,7 +272,8 @@ static SmallVector<MemRefType> getBufferTypes(MLIRContext *context,
   Type f32 = Float32Type::get(context);
   return {MemRefType::get({shape.warpsPerBlock, shape.rows}, f32),
           MemRefType::get({shape.warpsPerBlock, shape.rows}, f32),
-          MemRefType::get({shape.warpsPerBlock, shape.rows, shape.depth}, f32)};
+          MemRefType::get(
+              {shape.warpsPerBlock, shape.rows, shape.getPartialPitch()}, f32)};
 }
 
 /// Returns the type of the stages of keys and values. A row ends with the bytes
@@ -304,7 +305,12 @@ int64_t AttentionShape::getBytes() const {
     return 0;
   int64_t scalarBytes = warpsPerBlock * rows * kAccumulatorBytes;
   return 2 * llvm::alignTo(scalarBytes, kSharedAlignment) +
-         llvm::alignTo(scalarBytes * depth, kSharedAlignment);
+         llvm::alignTo(scalarBytes * getPartialPitch(), kSharedAlignment);
+}
+
+int64_t AttentionShape::getPartialPitch() const {
+  constexpr int64_t kPadding = 4;
+  return depth + (hasQueryColumns() ? kPadding : 0);
 }
 
 //===----------------------------------------------------------------------===//

@@ -90,6 +90,10 @@ struct AttentionShape {
   /// bytes of those that warpgroups exchange.
   int64_t getPartialValues() const;
   int64_t getPartialBytes() const;
+  /// Returns the elements from a row of the partial results of a warp to the
+  /// next one. If the threads of a warp have queries of their own, they store
+  /// 16 bytes of neighbouring rows at once, which padding moves to other banks.
+  int64_t getPartialPitch() const;
 
   MmaAttr mma;
   /// Warps that share a vCTA, and the number of teams of this many warps.

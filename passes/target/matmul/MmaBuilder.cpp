@@ -38,11 +38,13 @@ int64_t MmaBuilder::getChains() const {
 }
 
 int64_t MmaBuilder::getSteps() const {
-  return kElementsPerLoad / instruction.getLhs().getExtentPerThread(1);
+  return products.front().getElementsPerLoad() /
+         instruction.getLhs().getExtentPerThread(1);
 }
 
 SmallVector<Value> MmaBuilder::createAccumulators() {
-  Value zero = arith::ConstantOp::create(builder, builder.getF32FloatAttr(0));
+  Value zero = arith::ConstantOp::create(
+      builder, builder.getZeroAttr(instruction.getAccumulatorType()));
   return SmallVector<Value>(instruction.getNumAccumulators() * products.size() *
                                 shape.units * shape.blocks * getChains(),
                             zero);
@@ -78,7 +80,8 @@ void MmaBuilder::findTile(Value thread) {
   Value first = arith::MulIOp::create(builder, part, length);
   begin = arith::AddIOp::create(
       builder, first,
-      arith::MulIOp::create(builder, number, constant(kElementsPerLoad)));
+      arith::MulIOp::create(builder, number,
+                            constant(products.front().getElementsPerLoad())));
   end = arith::MinUIOp::create(builder,
                                arith::AddIOp::create(builder, first, length),
                                constant(products.front().depth));
@@ -145,14 +148,15 @@ Value MmaBuilder::findAddress(Value buffer, Value row) {
 /// Loads 32-bit words. Words beyond the end of the split-K part are zero.
 Value MmaBuilder::load(Value buffer, Value row, Value k) {
   Type element = getElementTypeOrSelf(buffer);
-  int64_t bytes = kElementsPerLoad * element.getIntOrFloatBitWidth() / 8;
+  int64_t perLoad = products.front().getElementsPerLoad();
+  int64_t bytes = perLoad * element.getIntOrFloatBitWidth() / 8;
   auto words = VectorType::get({bytes / 4}, builder.getI32Type());
   Value index = k;
   if (shape.isRagged)
-    index = arith::MinUIOp::create(
-        builder, k, constant(products.front().depth - kElementsPerLoad));
+    index = arith::MinUIOp::create(builder, k,
+                                   constant(products.front().depth - perLoad));
   Value loaded = vector::LoadOp::create(
-      builder, VectorType::get({kElementsPerLoad}, element), buffer,
+      builder, VectorType::get({perLoad}, element), buffer,
       ValueRange{row, index}, /*nontemporal=*/false, llvm::MaybeAlign(bytes));
   loaded = vector::BitCastOp::create(builder, words, loaded);
   if (!shape.isRagged)
@@ -187,7 +191,7 @@ Value MmaBuilder::load(const Column &column, Value distance, int64_t more) {
   return getGpuInstructions(builder).createStreamingLoad(
       builder, builder.getLoc(),
       createOffset(builder, pointer, constant(more * size)),
-      kElementsPerLoad * size / 4);
+      products.front().getElementsPerLoad() * size / 4);
 }
 
 MmaBuilder::Slice MmaBuilder::loadSlice(ArrayRef<Column> columns,
@@ -202,7 +206,7 @@ MmaBuilder::Slice MmaBuilder::loadSlice(ArrayRef<Column> columns,
 
 /// Widens one word of 8-bit floats to two words.
 Value MmaBuilder::widen(Value loaded, int64_t step, Type element) {
-  int64_t size = kElementsPerLoad / getSteps();
+  int64_t size = instruction.getLhs().getExtentPerThread(1);
   Value word = vector::ExtractOp::create(builder, loaded, step);
   Value one = vector::FromElementsOp::create(
       builder, VectorType::get({1}, builder.getI32Type()), word);
@@ -220,7 +224,8 @@ SmallVector<Value> MmaBuilder::getWords(Value loaded, int64_t step,
                                         Value operand) {
   SmallVector<Value> words;
   Type element = products.front().getElementType();
-  int64_t count = instruction.getLhs().getExtentPerThread(1) / 2,
+  MatrixFragment lhs = instruction.getLhs();
+  int64_t count = lhs.getExtentPerThread(1) / lhs.getElementsPerWord(),
           first = count * step;
   if (Type stored = getElementTypeOrSelf(operand); stored != element) {
     loaded = widen(loaded, step, stored);
@@ -272,7 +277,7 @@ void MmaBuilder::multiply(ArrayRef<Value> columns, ArrayRef<Value> rows,
         SmallVector<Value> words;
         for (Value load : rest.take_front(product.getLoads()))
           llvm::append_range(words, getWords(load, step, product.right));
-        size_t all = instruction.getLhs().getNumElements() / 2;
+        size_t all = instruction.getLhs().getNumWords();
         if (words.size() < all)
           words.resize(
               all, arith::ConstantOp::create(
@@ -394,9 +399,8 @@ void MmaBuilder::store(Value accumulator, const MatmulTile &product,
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPoint(branch.thenBlock()->getTerminator());
   Value old = memref::LoadOp::create(builder, buffer, ValueRange{m, n});
-  memref::StoreOp::create(builder,
-                          arith::AddFOp::create(builder, old, accumulator),
-                          buffer, ValueRange{m, n});
+  memref::StoreOp::create(builder, createSum(builder, old, accumulator), buffer,
+                          ValueRange{m, n});
 }
 
 /// Stores the accumulators. Their fragment has columns of the result as rows.
@@ -416,8 +420,8 @@ void MmaBuilder::store(ArrayRef<Value> accumulators, Value iteration) {
       for (int64_t block = 0; block < shape.blocks; ++block) {
         SmallVector<Value> combined(accumulators.take_front(numAccumulators));
         for (int64_t i = 0; chains == 2 && i < numAccumulators; ++i)
-          combined[i] = arith::AddFOp::create(
-              builder, combined[i], accumulators[numAccumulators + i]);
+          combined[i] = createSum(builder, combined[i],
+                                  accumulators[numAccumulators + i]);
         accumulators = accumulators.drop_front(numAccumulators * chains);
         for (auto [i, accumulator] : llvm::enumerate(combined)) {
           auto [column, down] = acc.getOffset(i);

@@ -84,16 +84,16 @@ void MmaShape::chooseTile(ArrayRef<MatmulTile> products) {
 }
 
 /// Returns the 32-bit registers per thread of one load of a row of `operand`.
-static int64_t getRegistersPerLoad(Value operand) {
+static int64_t getRegistersPerLoad(Value operand, int64_t elementsPerLoad) {
   auto type = cast<MemRefType>(operand.getType());
-  return kElementsPerLoad * type.getElementTypeBitWidth() / 32;
+  return elementsPerLoad * type.getElementTypeBitWidth() / 32;
 }
 
 static MemRefType getPartialSumsType(const MatmulTile &product,
                                      const MmaShape &shape) {
   return MemRefType::get(
       {shape.parts, shape.getRows(), shape.getColumns() + kPadding},
-      Float32Type::get(product.out.getContext()));
+      product.getAccumulatorType());
 }
 
 static int64_t getPartialSumsBytes(const MatmulTile &product,
@@ -128,15 +128,19 @@ MmaShape::MmaShape(ArrayRef<MatmulTile> products, int64_t threads,
     : unitColumns(products.front().getUnitColumns()),
       unitRows(products.front().getUnitRows()),
       sliceElements(products.front().getSliceElements()),
+      elementBytes(products.front().getElementBytes()),
       warpSize(products.front().getWarpSize()), warps(threads / warpSize),
       maxParts(maxParts) {
   chooseTile(products);
   int64_t depth = products.front().depth;
   const MatmulTile &first = products.front();
-  int64_t loaded =
-      first.hasTemporaryRows() ? 0 : blocks * getRegistersPerLoad(first.left);
+  int64_t perLoad = first.getElementsPerLoad();
+  int64_t loaded = first.hasTemporaryRows()
+                       ? 0
+                       : blocks * getRegistersPerLoad(first.left, perLoad);
   for (const MatmulTile &product : products)
-    loaded += units * product.getLoads() * getRegistersPerLoad(product.right);
+    loaded += units * product.getLoads() *
+              getRegistersPerLoad(product.right, perLoad);
   int64_t registers = products.front().isSkinny()
                           ? kRegistersInFlight
                           : kRegistersBesideAccumulators;
@@ -204,10 +208,11 @@ SmallVector<Value> ark::createMmaLoops(ImplicitLocOpBuilder &builder,
           builder, getPartialSumsType(product, shape), kSharedAlignment));
   } else {
     int64_t bytes = getMmaBytes(products, threads, room);
-    memory = createTemporary(
-        builder,
-        MemRefType::get({bytes / kAccumulatorBytes}, builder.getF32Type()),
-        kSharedAlignment);
+    memory =
+        createTemporary(builder,
+                        MemRefType::get({bytes / kAccumulatorBytes},
+                                        products.front().getAccumulatorType()),
+                        kSharedAlignment);
     buffers = createPartialSums(builder, products, shape, memory);
   }
   OpBuilder::InsertionGuard guard(builder);

@@ -18,7 +18,7 @@ struct MmaShape {
            int64_t maxParts = std::numeric_limits<int64_t>::max());
 
   /// The sizes of the instruction, which all products share.
-  int64_t unitColumns, unitRows, sliceElements, warpSize;
+  int64_t unitColumns, unitRows, sliceElements, elementBytes, warpSize;
   /// Operands per warp: units of columns of the right operand, blocks of rows
   /// of the left operand.
   int64_t units, blocks;

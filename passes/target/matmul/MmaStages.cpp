@@ -14,7 +14,6 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-static constexpr int64_t kElementBytes = 2;
 /// Upper bound of the stages. On an H200, a product of 64 x 14336 x 4096 in
 /// tiles of 64 x 64 takes 53 us with six stages, and 73 us with three.
 static constexpr int64_t kMaxStages = 6;
@@ -25,7 +24,7 @@ static constexpr int64_t kMaxStages = 6;
 
 /// Returns the bytes of a row per slice. Two rows fill all banks.
 int64_t MmaStages::getRowBytes(const MmaShape &shape) {
-  return shape.sliceElements * kElementBytes;
+  return shape.sliceElements * shape.elementBytes;
 }
 
 /// Returns the number of threads that copy one row of a stage.
@@ -108,9 +107,9 @@ Value MmaStages::multiply(Value a, int64_t b) {
 
 void MmaStages::addSource(Value buffer, int64_t rows) {
   auto metadata = memref::ExtractStridedMetadataOp::create(builder, buffer);
-  sources.push_back({createSpacePointer(builder, buffer, kGlobalSpace),
-                     multiply(metadata.getStrides().front(), kElementBytes),
-                     rows});
+  sources.push_back(
+      {createSpacePointer(builder, buffer, kGlobalSpace),
+       multiply(metadata.getStrides().front(), shape.elementBytes), rows});
 }
 
 int64_t MmaStages::getStageBytes() const {
@@ -130,14 +129,15 @@ void MmaStages::copy(Value k, Value stage) {
       arith::DivUIOp::create(builder, thread, constant(threadsPerRow));
   Value inRow =
       arith::RemUIOp::create(builder, thread, constant(threadsPerRow));
-  Value from = add(multiply(k, kElementBytes), multiply(inRow, kLoadBytes));
+  Value from =
+      add(multiply(k, shape.elementBytes), multiply(inRow, kLoadBytes));
   Value half = constant(threadsPerRow / kSlicesPerStage);
   Value slice = arith::DivUIOp::create(builder, inRow, half);
   Value number = arith::RemUIOp::create(builder, inRow, half);
   Value to = add(stage, multiply(threadRow, rowBytes));
   to = add(to, add(multiply(slice, sliceBytes), multiply(number, kLoadBytes)));
   int64_t step = threads / threadsPerRow;
-  int64_t length = shape.slices * shape.sliceElements * kElementBytes;
+  int64_t length = shape.slices * shape.sliceElements * shape.elementBytes;
   for (int64_t part = 0; part < shape.parts; ++part) {
     int64_t row = 0;
     for (const Source &source : sources)

@@ -14,7 +14,8 @@ def UseTensorCoresPass : Pass<"ark-use-tensor-cores", "::mlir::ModuleOp"> {
     that the sum is unchanged. As soon as a load has been used, the thread issues the load of a
     later step. Either operand may have 8-bit floats. A thread loads 8 bytes of such an operand, and
     widens them in registers to the type of the other operand, or to f16 if both operands have 8-bit
-    floats.
+    floats. Instructions of 8-bit operands multiply i8, with accumulators of i32, and two operands of
+    one type of 8-bit floats (gfx950). The 16 bytes of a load are then 16 elements along K.
 
     Up to 16 rows of activations: a warp multiplies all of them by 16 rows of weights over a split-K
     part. Products of the same activations in one vCTA share a loop. The loads of weights fetch whole
@@ -50,12 +51,12 @@ def UseTensorCoresPass : Pass<"ark-use-tensor-cores", "::mlir::ModuleOp"> {
     product rounds it to 16 bits first, the rounded accumulators are stored.
 
     On a GPU without asynchronous copies (AMD), all warps of a CTA multiply a tile of more rows than
-    two instructions take. Threads load a stage of 32 or 64 elements of K from global memory to
+    two instructions take. Threads load a stage of 64 or 128 bytes along K from global memory to
     registers, 16 bytes at a time, and store it to one of two stages in shared memory, while the
     warps multiply the other one. Loads run two stages ahead. A row of a stage has 64 or 128 bytes,
     and the place of its 16-byte chunks depends on the row, so that neither loads nor stores of
-    eight threads meet in a bank. If the rows of an operand lie across K, as those of `[K, N]`
-    weights, a thread loads eight elements of four rows, transposes them in registers, and stores
+    eight threads meet in a bank. If the rows of an operand of 16 bits lie across K, as those of
+    `[K, N]` weights, a thread loads eight elements of four rows, transposes them in registers, and stores
     four elements along K to each of eight rows of the stage. If only elementwise ops read the
     product, threads apply them to the accumulators, and the product needs no temporary.
 

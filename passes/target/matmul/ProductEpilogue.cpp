@@ -79,7 +79,7 @@ bool ProductEpilogue::findFill() {
     auto generic = dyn_cast<linalg::GenericOp>(user);
     std::optional<Value> value =
         generic ? linalg::isaFillOpInterface(generic) : std::nullopt;
-    if (value && matchPattern(*value, m_AnyZeroFloat()) && !fill &&
+    if (value && isZero(*value) && !fill &&
         user->getBlock() == product->getBlock() &&
         user->isBeforeInBlock(product))
       fill = generic;

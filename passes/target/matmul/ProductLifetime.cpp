@@ -13,7 +13,7 @@ static bool isZeroFill(linalg::LinalgOp op) {
   auto generic = dyn_cast<linalg::GenericOp>(op.getOperation());
   std::optional<Value> value =
       generic ? linalg::isaFillOpInterface(generic) : std::nullopt;
-  return value && matchPattern(*value, m_AnyZeroFloat());
+  return value && isZero(*value);
 }
 
 memref::AllocaOp ark::getTemporary(Value buffer) {

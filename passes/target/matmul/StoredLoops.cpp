@@ -26,30 +26,38 @@ using llvm::divideCeil;
 /// one stage that it loads.
 static constexpr int64_t kMaxAccumulators = 128;
 static constexpr int64_t kMaxLoadedRegisters = 32;
-/// Candidates for the elements of K of a stage.
-static constexpr int64_t kStageDepths[] = {64, 32};
+/// Candidates for the bytes along K of a stage.
+static constexpr int64_t kStageBytes[] = {128, 64};
 
 //===----------------------------------------------------------------------===//
 // Division of the work
 //===----------------------------------------------------------------------===//
 
 int64_t StoredShape::getStageBytes() const {
-  constexpr int64_t kElementBytes = 2;
-  return (getRows() + getColumns()) * stageDepth * kElementBytes;
+  return (getRows() + getColumns()) * stageDepth * getElementBytes();
 }
 
 /// Returns true if threads hold the same elements of K of both operands, whole
 /// chunks can be read, a thread has one row of each operand, and its rows of
 /// other instructions have the same order of chunks.
 static bool isSupported(MmaAttr mma, const MatmulTile &product) {
-  if (!mma.readsRegisters() || !mma.hasOperandsOfSameThreads())
+  if (mma.getOperands() != product.mma.getOperands() || !mma.readsRegisters() ||
+      !mma.hasOperandsOfSameThreads())
     return false;
   MatrixFragment lhs(mma.getLhs());
   int64_t perThread = lhs.getExtentPerThread(1);
   return lhs.getExtentPerThread(0) == 1 && lhs.getNumBlocks(1) == 1 &&
-         kElementsPerLoad % perThread == 0 && perThread % 2 == 0 &&
+         product.getElementsPerLoad() % perThread == 0 &&
+         perThread % getElementsPerWord(mma) == 0 &&
          mma.getM() % StoredStages::getPeriod(product.rightMajor) == 0 &&
          mma.getN() % StoredStages::getPeriod(product.leftMajor) == 0;
+}
+
+/// Returns true if the rows of both operands lie along K, or if threads can
+/// transpose the others: they join elements of 16 bits.
+static bool canTranspose(const MatmulTile &product) {
+  return product.isKMajor() ||
+         product.mma.getOperands() == MmaOperands::Float16;
 }
 
 static bool isInGlobalMemory(Value buffer) {
@@ -71,9 +79,9 @@ static bool fitsRegisters(const StoredShape &shape, const MatmulTile &product) {
 /// Sets the depth of a stage. Returns false if no stages fit into `room` bytes.
 static bool setStages(StoredShape &shape, const MatmulTile &product,
                       int64_t room) {
-  for (int64_t stageDepth : kStageDepths) {
-    shape.stageDepth = stageDepth;
-    shape.numStages = divideCeil(product.depth, stageDepth);
+  for (int64_t bytes : kStageBytes) {
+    shape.stageDepth = bytes / shape.getElementBytes();
+    shape.numStages = divideCeil(product.depth, shape.stageDepth);
     if (shape.numStages >= 2 && shape.getBytes() <= room &&
         fitsRegisters(shape, product))
       return true;
@@ -86,7 +94,8 @@ std::optional<StoredShape> StoredShape::choose(const MatmulTile &product,
                                                int64_t threads, int64_t room) {
   // Warps load rows along K directly if there are few.
   if ((product.isSkinny() && product.isKMajor()) || !product.isPlain() ||
-      !isInGlobalMemory(product.left) || !isInGlobalMemory(product.right))
+      !canTranspose(product) || !isInGlobalMemory(product.left) ||
+      !isInGlobalMemory(product.right))
     return std::nullopt;
   std::optional<StoredShape> best;
   // Prefers shapes with less padding, then with fewer reads, then with larger
@@ -128,7 +137,7 @@ std::optional<StoredShape> StoredShape::choose(const MatmulTile &product,
 
 namespace {
 /// Builds the code of one thread. Threads that share a row read neighbouring
-/// chunks of 8 elements along K. If an instruction takes fewer elements of a
+/// chunks of 16 bytes along K. If an instruction takes fewer elements of a
 /// thread, the order of K differs from that of the instruction, but A and B use
 /// the same order, so that the sum is unchanged.
 class StoredBuilder {
@@ -218,7 +227,7 @@ StoredBuilder::StoredBuilder(ImplicitLocOpBuilder &builder,
 
 VectorType StoredBuilder::getAccumulatorType() {
   return VectorType::get({instruction->getNumAccumulators()},
-                         builder.getF32Type());
+                         instruction->getAccumulatorType());
 }
 
 //===----------------------------------------------------------------------===//
@@ -238,7 +247,8 @@ SmallVector<Value> StoredBuilder::readOperand(int64_t stage, unsigned operand,
 
 /// Returns the words of a chunk for one instruction.
 SmallVector<Value> StoredBuilder::getWords(Value chunk, int64_t step) {
-  int64_t count = instruction->getLhs().getExtentPerThread(1) / 2;
+  MatrixFragment lhs = instruction->getLhs();
+  int64_t count = lhs.getExtentPerThread(1) / lhs.getElementsPerWord();
   SmallVector<Value> words;
   for (int64_t i = 0; i < count; ++i)
     words.push_back(
@@ -271,9 +281,9 @@ void StoredBuilder::multiply(ArrayRef<Value> columns, ArrayRef<Value> rows,
 void StoredBuilder::runStage(int64_t stage, Work work) {
   gpu::BarrierOp::create(builder);
   int64_t perSlice = instruction->getLhs().getThreadsSharing(/*dim=*/0);
-  int64_t slices = shape.stageDepth / (perSlice * kElementsPerLoad);
-  int64_t steps =
-      kElementsPerLoad / instruction->getLhs().getExtentPerThread(1);
+  int64_t perLoad = product.getElementsPerLoad();
+  int64_t slices = shape.stageDepth / (perSlice * perLoad);
+  int64_t steps = perLoad / instruction->getLhs().getExtentPerThread(1);
   SmallVector<SmallVector<Value>> columns, rows;
   for (int64_t slice = 0; slice < slices; ++slice) {
     columns.push_back(
@@ -372,8 +382,7 @@ void StoredBuilder::storeElement(Value m, Value n, Value accumulator) {
   if (epilogue)
     return epilogue->apply(builder, m, n, accumulator);
   Value old = memref::LoadOp::create(builder, product.out, ValueRange{m, n});
-  memref::StoreOp::create(builder,
-                          arith::AddFOp::create(builder, old, accumulator),
+  memref::StoreOp::create(builder, createSum(builder, old, accumulator),
                           product.out, ValueRange{m, n});
 }
 

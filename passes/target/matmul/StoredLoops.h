@@ -29,6 +29,7 @@ struct StoredShape {
   /// Elements of K of a stage, and the number of stages.
   int64_t stageDepth, numStages;
 
+  int64_t getElementBytes() const { return mma.getOperandBits() / 8; }
   int64_t getWarpSize() const { return mma.getAcc().getNumThreads(); }
   int64_t getRows() const { return down * blocks * mma.getN(); }
   int64_t getColumns() const { return across * units * mma.getM(); }

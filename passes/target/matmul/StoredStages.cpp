@@ -3,6 +3,7 @@
 #include "passes/target/matmul/StoredStages.h"
 
 #include "lib/backend/GpuInstructions.h"
+#include "lib/support/BufferView.h"
 #include "passes/target/memory_access/SpacePointer.h"
 #include "passes/target/memory_access/WideLoad.h"
 
@@ -15,14 +16,15 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-static constexpr int64_t kElementBytes = 2;
 /// Bytes of shared memory that eight threads read or store at once.
 static constexpr int64_t kAccessBytes = 8 * kLoadBytes;
+/// Elements of a load of an operand whose rows lie across K.
+static constexpr int64_t kElementsAcross = 8;
 /// Elements along K that a thread transposes at once.
 static constexpr int64_t kTransposedElements = 4;
 
 static int64_t getRowBytes(const StoredShape &shape) {
-  return shape.stageDepth * kElementBytes;
+  return shape.stageDepth * shape.getElementBytes();
 }
 static int64_t getChunksPerRow(const StoredShape &shape) {
   return getRowBytes(shape) / kLoadBytes;
@@ -33,7 +35,7 @@ static int64_t getRowsPerLoad(const StoredShape &shape, Major major) {
   if (major == Major::K)
     return shape.threads / getChunksPerRow(shape);
   return shape.threads / (shape.stageDepth / kTransposedElements) *
-         kElementsPerLoad;
+         kElementsAcross;
 }
 
 int64_t StoredStages::countChunks(const StoredShape &shape, Major major,
@@ -81,7 +83,7 @@ Value StoredStages::getSwizzledBytes(Value row, Value chunk, bool isAcross) {
         builder, row,
         arith::RemUIOp::create(
             builder,
-            arith::DivUIOp::create(builder, row, constant(kElementsPerLoad)),
+            arith::DivUIOp::create(builder, row, constant(kElementsAcross)),
             constant(2)));
   Value group = arith::DivUIOp::create(
       builder, row, constant(kAccessBytes / getRowBytes(shape)));
@@ -93,20 +95,21 @@ Value StoredStages::getSwizzledBytes(Value row, Value chunk, bool isAcross) {
 /// Returns true if distances in a tile have less than 32 bits. `rows` is the
 /// number of the tile's rows in memory.
 static bool isNear(Value buffer, int64_t rows) {
-  auto [strides, offset] =
-      cast<MemRefType>(buffer.getType()).getStridesAndOffset();
+  auto type = cast<MemRefType>(buffer.getType());
+  auto [strides, offset] = type.getStridesAndOffset();
   return !ShapedType::isDynamic(strides.front()) &&
-         rows * strides.front() * kElementBytes <
+         rows * strides.front() * getElementBytes(type.getElementType()) <
              std::numeric_limits<int32_t>::max();
 }
 
 StoredStages::Operand StoredStages::createOperand(Value buffer, Major major) {
   Operand operand;
   operand.isAcross = major == Major::MN;
-  operand.bytesOfK = constant(kElementBytes);
+  operand.bytesOfK = constant(shape.getElementBytes());
   if (operand.isAcross) {
     auto metadata = memref::ExtractStridedMetadataOp::create(builder, buffer);
-    operand.bytesOfK = multiply(metadata.getStrides().front(), kElementBytes);
+    operand.bytesOfK =
+        multiply(metadata.getStrides().front(), shape.getElementBytes());
   }
   operand.pointer = getGpuInstructions(builder).createWarpPointer(
       builder, builder.getLoc(),
@@ -135,11 +138,13 @@ void StoredStages::addRows(Value buffer, int64_t rows, int64_t firstRow,
   int64_t chunksPerRow = getChunksPerRow(shape);
   int64_t rowsPerLoad = getRowsPerLoad(shape, Major::K);
   auto metadata = memref::ExtractStridedMetadataOp::create(builder, buffer);
-  Value pitch = multiply(metadata.getStrides().front(), kElementBytes);
+  Value pitch =
+      multiply(metadata.getStrides().front(), shape.getElementBytes());
   Value threadRow =
       arith::DivUIOp::create(builder, thread, constant(chunksPerRow));
   Value chunk = arith::RemUIOp::create(builder, thread, constant(chunksPerRow));
-  Value k = multiply(chunk, kElementsPerLoad);
+  int64_t perLoad = product.getElementsPerLoad();
+  Value k = multiply(chunk, perLoad);
   for (int64_t first = 0; first < rows; first += rowsPerLoad) {
     Value row = add(threadRow, constant(first));
     if (first + rowsPerLoad > rows)
@@ -148,8 +153,8 @@ void StoredStages::addRows(Value buffer, int64_t rows, int64_t firstRow,
     row = clamp(row, buffer, /*dim=*/0, rows, /*unit=*/1);
     stores.push_back({static_cast<unsigned>(chunks.size()), {target}});
     chunks.push_back({static_cast<unsigned>(operands.size() - 1),
-                      arith::MulIOp::create(builder, row, pitch), k,
-                      kElementsPerLoad, isNear(buffer, rows)});
+                      arith::MulIOp::create(builder, row, pitch), k, perLoad,
+                      isNear(buffer, rows)});
   }
 }
 
@@ -168,19 +173,20 @@ void StoredStages::addRowsAcross(Value buffer, int64_t rows, int64_t firstRow,
                         kLoadBytes / 2);
   Value threadRow =
       multiply(arith::DivUIOp::create(builder, thread, constant(groupsOfK)),
-               kElementsPerLoad);
+               kElementsAcross);
   for (int64_t first = 0; first < rows; first += rowsPerLoad) {
     Value row = add(threadRow, constant(first));
     if (first + rowsPerLoad > rows)
       row = arith::RemUIOp::create(builder, row, constant(rows));
     Store &store =
         stores.emplace_back(Store{static_cast<unsigned>(chunks.size()), {}});
-    for (int64_t i = 0; i < kElementsPerLoad; ++i)
+    for (int64_t i = 0; i < kElementsAcross; ++i)
       store.targets.push_back(
           add(getSwizzledBytes(add(row, constant(firstRow + i)), chunk, true),
               half));
-    Value offset = multiply(
-        clamp(row, buffer, /*dim=*/1, rows, kElementsPerLoad), kElementBytes);
+    Value offset =
+        multiply(clamp(row, buffer, /*dim=*/1, rows, kElementsAcross),
+                 shape.getElementBytes());
     for (int64_t i = 0; i < kTransposedElements; ++i)
       chunks.push_back({static_cast<unsigned>(operands.size() - 1), offset,
                         add(k, constant(i)), /*elementsOfK=*/1,

@@ -47,8 +47,8 @@ namespace {
 /// The threads, instructions and memory with which a CTA multiplies.
 struct Units {
   int64_t threads;
-  /// The instruction of a warp.
-  MmaAttr mma;
+  /// The instructions of a warp.
+  ArrayRef<MmaAttr> instructions;
   /// The instruction of a warpgroup; null if the target has none.
   MmaAttr warpgroupMma;
   /// Selects the products whose operands are copied by TMA.
@@ -72,7 +72,8 @@ struct Units {
   }
   std::optional<WarpgroupShape> choose(ArrayRef<MatmulTile> products,
                                        int64_t room) const {
-    if (!warpgroupMma)
+    if (!warpgroupMma ||
+        products.front().mma.getOperands() != warpgroupMma.getOperands())
       return std::nullopt;
     return WarpgroupShape::choose(products, warpgroupMma, threads, room, maps);
   }
@@ -153,6 +154,7 @@ static bool fits(const MatmulTile &product, Operation *source,
       product.depth == first.depth && product.rows == first.rows &&
       llvm::divideCeil(product.columns, product.getUnitColumns()) ==
           llvm::divideCeil(first.columns, first.getUnitColumns()) &&
+      product.mma == first.mma &&
       product.getElementType() == first.getElementType() &&
       getElementTypeOrSelf(product.right) == getElementTypeOrSelf(first.right);
   if (!isAlike || (source && !source->isBeforeInBlock(first.op)))
@@ -164,7 +166,8 @@ static bool fits(const MatmulTile &product, Operation *source,
 static SmallVector<ProductGroup> findGroups(Block &block, const Units &units) {
   SmallVector<ProductGroup> groups;
   for (auto op : block.getOps<linalg::LinalgOp>()) {
-    std::optional<MatmulTile> product = MatmulTile::match(op, units.mma);
+    std::optional<MatmulTile> product =
+        MatmulTile::match(op, units.instructions);
     if (!product || !units.canMultiply(*product))
       continue;
     hoistRight(*product, groups);
@@ -226,10 +229,11 @@ static void addPartialSums(const MatmulTile &product, Value partialSums) {
   linalg::GenericOp::create(
       builder, view, product.out, maps, loops,
       [](OpBuilder &builder, Location loc, ValueRange arguments) {
-        auto sum = arith::AddFOp::create(
-            builder, loc, arguments[0], arguments[1],
-            arith::FastMathFlags::reassoc | arith::FastMathFlags::contract);
-        linalg::YieldOp::create(builder, loc, sum.getResult());
+        linalg::YieldOp::create(builder, loc,
+                                createSum(builder, loc, arguments[0],
+                                          arguments[1],
+                                          arith::FastMathFlags::reassoc |
+                                              arith::FastMathFlags::contract));
       });
   op->erase();
 }
@@ -403,7 +407,8 @@ struct UseTensorCoresPass
 private:
   void run(func::FuncOp body, Block &block);
   TensorMapUse getMapUse(func::FuncOp body);
-  void replaceStoredProducts(Block &block, MmaAttr mma, int64_t &room);
+  void replaceStoredProducts(Block &block, ArrayRef<MmaAttr> instructions,
+                             int64_t &room);
   int64_t getSpareBytes(int64_t memory);
 };
 } // namespace
@@ -467,30 +472,30 @@ TensorMapUse UseTensorCoresPass::getMapUse(func::FuncOp body) {
                                      : TensorMapUse::WhereFaster;
 }
 
-void UseTensorCoresPass::replaceStoredProducts(Block &block, MmaAttr mma,
+void UseTensorCoresPass::replaceStoredProducts(Block &block,
+                                               ArrayRef<MmaAttr> instructions,
                                                int64_t &room) {
   SmallVector<MatmulTile> products;
   for (auto op : block.getOps<linalg::LinalgOp>())
-    if (std::optional<MatmulTile> product = MatmulTile::match(op, mma))
+    if (std::optional<MatmulTile> product = MatmulTile::match(op, instructions))
       products.push_back(*product);
   for (const MatmulTile &product : products)
-    if (replaceStored(product, getTarget(getOperation()).getGpu().getMma(),
-                      threads, room))
+    if (replaceStored(product, instructions, threads, room))
       ++numProducts;
 }
 
 void UseTensorCoresPass::run(func::FuncOp body, Block &block) {
   TargetAttr target = getTarget(getOperation());
-  MmaAttr mma = findRegisterMma(getOperation());
-  if (!mma)
+  SmallVector<MmaAttr> instructions = findAllRegisterMmas(getOperation());
+  if (instructions.empty())
     return;
   bool canStage = target.hasCopy(CopyKind::CpAsync);
-  Units units{threads, mma, findSharedMemoryMma(getOperation()),
+  Units units{threads, instructions, findSharedMemoryMma(getOperation()),
               getMapUse(body), target.getSharedMemory()};
   int64_t room = getSharedRoom(body, units.memory),
           spare = getSpareBytes(units.memory);
   if (!canStage)
-    replaceStoredProducts(block, mma, room);
+    replaceStoredProducts(block, instructions, room);
   for (const ProductGroup &group : findGroups(block, units)) {
     int64_t replaced = getReplacedBytes(group.products);
     SmallVector<ResultConversion> conversions = findConversions(group);

@@ -66,16 +66,16 @@ std::pair<Value, Value> MatrixFragment::createPosition(OpBuilder &builder,
 
 SmallVector<Value> MatrixFragment::sortWords(ArrayRef<Value> words,
                                              unsigned depth) const {
-  int64_t perBlock = getExtentPerThread(depth) / 2;
+  int64_t perBlock = getExtentPerThread(depth) / perWord;
   SmallVector<Value> sorted;
-  for (int64_t element = 0; element < getNumElements(); element += 2) {
+  for (int64_t element = 0; element < getNumElements(); element += perWord) {
     auto [row, column] = getOffset(element);
     int64_t along = depth == 0 ? row : column;
     int64_t across = depth == 0 ? column : row;
     int64_t inOwn = along / getBlockExtent(depth) * getConsecutive(depth) +
                     along % getBlockExtent(depth);
     sorted.push_back(
-        words[across / getBlockExtent(1 - depth) * perBlock + inOwn / 2]);
+        words[across / getBlockExtent(1 - depth) * perBlock + inOwn / perWord]);
   }
   return sorted;
 }
@@ -83,6 +83,13 @@ SmallVector<Value> MatrixFragment::sortWords(ArrayRef<Value> words,
 //===----------------------------------------------------------------------===//
 // Instructions
 //===----------------------------------------------------------------------===//
+
+Type ark::getAccumulatorType(MmaAttr mma) {
+  MLIRContext *context = mma.getContext();
+  return mma.getOperands() == MmaOperands::Int8
+             ? Type(IntegerType::get(context, 32))
+             : Type(Float32Type::get(context));
+}
 
 /// Returns the words in the form of a type: i32 or vectors of two elements.
 static SmallVector<Value> convertWords(ImplicitLocOpBuilder &builder,
@@ -110,17 +117,21 @@ public:
                               ValueRange lhs, ValueRange rhs,
                               ValueRange accumulators,
                               Transposition transposed) const override {
-    auto type = element.isF16() ? NVVM::MMATypes::f16 : NVVM::MMATypes::bf16;
+    bool isInteger = element.isInteger();
+    auto type = isInteger         ? NVVM::MMATypes::s8
+                : element.isF16() ? NVVM::MMATypes::f16
+                                  : NVVM::MMATypes::bf16;
     Type operand = element.isF16() ? Type(VectorType::get({2}, element))
                                    : builder.getI32Type();
     auto convert = [&](ValueRange words) {
       return convertWords(builder, words, operand);
     };
     auto mma = NVVM::MmaOp::create(
-        builder, getStruct(builder.getF32Type(), accumulators.size()),
+        builder, getStruct(getAccumulatorType(), accumulators.size()),
         convert(lhs), convert(rhs), accumulators,
         ArrayRef<int64_t>{getRows(), getColumns(), getDepth()},
-        /*b1Op=*/std::nullopt, /*intOverflow=*/std::nullopt,
+        /*b1Op=*/std::nullopt,
+        isInteger ? std::optional(NVVM::MMAIntOverflow::wrapped) : std::nullopt,
         std::array{type, type},
         std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
     SmallVector<Value> results;
@@ -242,29 +253,16 @@ public:
                               ValueRange lhs, ValueRange rhs,
                               ValueRange accumulators,
                               Transposition transposed) const override {
-    bool isF16 = element.isF16();
-    // Operands of bf16 are vectors of i16, except in the deeper instructions.
-    Type operand = isF16 || isDeep() ? element : builder.getI16Type();
-    auto join = [&](ValueRange words) -> Value {
-      auto type = VectorType::get({static_cast<int64_t>(words.size())},
-                                  builder.getI32Type());
-      Value all = vector::FromElementsOp::create(
-          builder, type, convertWords(builder, words, builder.getI32Type()));
-      return vector::BitCastOp::create(
-          builder,
-          VectorType::get({static_cast<int64_t>(2 * words.size())}, operand),
-          all);
-    };
     auto type = VectorType::get({static_cast<int64_t>(accumulators.size())},
-                                builder.getF32Type());
+                                getAccumulatorType());
     Value accumulator =
         vector::FromElementsOp::create(builder, type, accumulators);
-    Value a = join(lhs), b = join(rhs);
+    Value a = join(builder, element, lhs), b = join(builder, element, rhs);
     // Operands are neither broadcast nor permuted.
     Value none = LLVM::ConstantOp::create(builder, builder.getI32Type(),
                                           builder.getI32IntegerAttr(0));
     SmallVector<Value> operands = {a, b, accumulator, none, none, none};
-    Value made = create(builder, isF16, type, operands);
+    Value made = create(builder, element, type, operands);
     SmallVector<Value> results;
     for (size_t i = 0; i < accumulators.size(); ++i)
       results.push_back(vector::ExtractOp::create(builder, made, i));
@@ -272,24 +270,94 @@ public:
   }
 
 private:
+  /// Returns the words of an operand in the form of the instruction: a vector
+  /// of floats of 16 bits, or one integer, or a vector of them.
+  Value join(ImplicitLocOpBuilder &builder, Type element,
+             ValueRange words) const {
+    auto count = static_cast<int64_t>(words.size());
+    Value all = vector::FromElementsOp::create(
+        builder, VectorType::get({count}, builder.getI32Type()),
+        convertWords(builder, words, builder.getI32Type()));
+    if (getFacts().getOperandBits() == 16) {
+      // Operands of bf16 are vectors of i16, except in the deeper
+      // instructions.
+      Type operand =
+          element.isF16() || isDeep() ? element : builder.getI16Type();
+      return vector::BitCastOp::create(
+          builder, VectorType::get({2 * count}, operand), all);
+    }
+    // Four words are a vector, fewer words one integer.
+    if (count > 2)
+      return all;
+    return LLVM::BitcastOp::create(builder, builder.getIntegerType(32 * count),
+                                   all);
+  }
+
   /// Returns true for the instructions of gfx950 with twice the depth.
-  bool isDeep() const { return getLhs().getNumElements() == 8; }
+  bool isDeep() const { return getLhs().getNumWords() == 4; }
 
   /// Creates the instruction of this shape.
-  Value create(ImplicitLocOpBuilder &builder, bool isF16, Type type,
+  Value create(ImplicitLocOpBuilder &builder, Type element, Type type,
                ValueRange operands) const {
-    auto select = [&](auto f16, auto bf16) -> Value {
-      return isF16 ? decltype(f16)::create(builder, type, operands).getRes()
-                   : decltype(bf16)::create(builder, type, operands).getRes();
-    };
+    switch (getFacts().getOperands()) {
+    case MmaOperands::Float16:
+      return createFloat16(builder, element.isF16(), type, operands);
+    case MmaOperands::Float8:
+      return createFloat8(builder, isa<Float8E4M3FNType>(element), type,
+                          operands);
+    case MmaOperands::Int8:
+      return createInt8(builder, type, operands);
+    }
+    llvm_unreachable("not a kind of operands");
+  }
+
+  template <typename First, typename Second>
+  static Value select(ImplicitLocOpBuilder &builder, bool isFirst, Type type,
+                      ValueRange operands) {
+    return isFirst ? First::create(builder, type, operands).getRes()
+                   : Second::create(builder, type, operands).getRes();
+  }
+
+  Value createFloat16(ImplicitLocOpBuilder &builder, bool isF16, Type type,
+                      ValueRange operands) const {
     using namespace ROCDL;
     if (getRows() == 32)
-      return isDeep()
-                 ? select(mfma_f32_32x32x16_f16(), mfma_f32_32x32x16_bf16())
-                 : select(mfma_f32_32x32x8f16(), mfma_f32_32x32x8bf16_1k());
-    return isDeep()
-               ? select(mfma_f32_16x16x32_f16(), mfma_f32_16x16x32_bf16())
-               : select(mfma_f32_16x16x16f16(), mfma_f32_16x16x16bf16_1k());
+      return isDeep() ? select<mfma_f32_32x32x16_f16, mfma_f32_32x32x16_bf16>(
+                            builder, isF16, type, operands)
+                      : select<mfma_f32_32x32x8f16, mfma_f32_32x32x8bf16_1k>(
+                            builder, isF16, type, operands);
+    return isDeep() ? select<mfma_f32_16x16x32_f16, mfma_f32_16x16x32_bf16>(
+                          builder, isF16, type, operands)
+                    : select<mfma_f32_16x16x16f16, mfma_f32_16x16x16bf16_1k>(
+                          builder, isF16, type, operands);
+  }
+
+  /// AMD calls E4M3 fp8, and E5M2 bf8.
+  Value createFloat8(ImplicitLocOpBuilder &builder, bool isE4M3, Type type,
+                     ValueRange operands) const {
+    using namespace ROCDL;
+    return getRows() == 32
+               ? select<mfma_f32_32x32x16_fp8_fp8, mfma_f32_32x32x16_bf8_bf8>(
+                     builder, isE4M3, type, operands)
+               : select<mfma_f32_16x16x32_fp8_fp8, mfma_f32_16x16x32_bf8_bf8>(
+                     builder, isE4M3, type, operands);
+  }
+
+  Value createInt8(ImplicitLocOpBuilder &builder, Type type,
+                   ValueRange operands) const {
+    using namespace ROCDL;
+    bool isLarge = getRows() == 32;
+    switch (getLhs().getNumWords()) {
+    case 1:
+      return select<mfma_i32_32x32x8i8, mfma_i32_16x16x16i8>(builder, isLarge,
+                                                             type, operands);
+    case 2:
+      return select<mfma_i32_32x32x16_i8, mfma_i32_16x16x32_i8>(
+          builder, isLarge, type, operands);
+    default:
+      return select<mfma_i32_32x32x32_i8, mfma_i32_16x16x64_i8>(
+          builder, isLarge, type, operands);
+    }
   }
 };
 } // namespace
@@ -325,6 +393,14 @@ MmaAttr ark::findRegisterMma(ModuleOp module) {
 }
 
 SmallVector<MmaAttr> ark::findRegisterMmas(ModuleOp module) {
+  SmallVector<MmaAttr> found = findAllRegisterMmas(module);
+  llvm::erase_if(found, [](MmaAttr mma) {
+    return mma.getOperands() != MmaOperands::Float16;
+  });
+  return found;
+}
+
+SmallVector<MmaAttr> ark::findAllRegisterMmas(ModuleOp module) {
   SmallVector<MmaAttr> found;
   TargetAttr target = getTarget(module);
   if (!target || !target.isGpu())

@@ -20,7 +20,9 @@ namespace mlir::ark {
 /// The elements of a matrix that each thread of a warp holds.
 class MatrixFragment {
 public:
-  explicit MatrixFragment(FragmentAttr layout) : layout(layout) {}
+  /// `perWord` is the number of elements of a word of 32 bits.
+  explicit MatrixFragment(FragmentAttr layout, int64_t perWord = 2)
+      : layout(layout), perWord(perWord) {}
 
   int64_t getNumThreads() const { return layout.getNumThreads(); }
   int64_t getNumElements() const { return layout.getNumElements(); }
@@ -45,14 +47,18 @@ public:
   int64_t getExtentPerThread(unsigned dim) const {
     return getNumBlocks(dim) * getConsecutive(dim);
   }
+  /// Returns the number of elements of a word of 32 bits.
+  int64_t getElementsPerWord() const { return perWord; }
+  /// Returns the number of words of a thread.
+  int64_t getNumWords() const { return getNumElements() / perWord; }
   /// Returns the XOR distances, the largest first, between the threads that
   /// share a row (0) or a column (1).
   SmallVector<int64_t> getSharingDistances(unsigned dim) const;
 
   /// Sorts the words of an operand into the order of the fragment. `depth` is
-  /// the dimension along K, in which a word has two elements. `words` has the
-  /// words of one row (or column) of the thread after those of the other, each
-  /// in ascending order of K.
+  /// the dimension along K, in which a word has all of its elements. `words`
+  /// has the words of one row (or column) of the thread after those of the
+  /// other, each in ascending order of K.
   SmallVector<Value> sortWords(ArrayRef<Value> words, unsigned depth) const;
 
   /// Returns the index of a thread among the threads of a block along a
@@ -73,7 +79,18 @@ public:
 
 private:
   FragmentAttr layout;
+  int64_t perWord;
 };
+
+/// Returns the number of elements of an instruction's operands in a word of 32
+/// bits.
+inline int64_t getElementsPerWord(MmaAttr mma) {
+  return 32 / mma.getOperandBits();
+}
+
+/// Returns the type of an instruction's accumulators: i32 for operands of
+/// integers, otherwise f32.
+Type getAccumulatorType(MmaAttr mma);
 
 /// Operands that lie in shared memory with their rows across K instead of along
 /// K.
@@ -85,10 +102,10 @@ struct Transposition {
 /// product of two operands to accumulators.
 ///
 /// Operands with a fragment are words of 32 bits, each with two elements of a
-/// thread, in the order of the fragment. A word is an i32 or a vector of two
-/// elements. Operands without a fragment are one descriptor of shared memory
-/// each; the left one may also be words, in the order of two neighbouring
-/// fragments of accumulators.
+/// thread, or four of 8 bits, in the order of the fragment. A word is an i32 or
+/// a vector of elements. Operands without a fragment are one descriptor of
+/// shared memory each; the left one may also be words, in the order of two
+/// neighbouring fragments of accumulators.
 class MatrixInstruction {
 public:
   explicit MatrixInstruction(MmaAttr facts) : facts(facts) {}
@@ -101,16 +118,18 @@ public:
   int64_t getRows() const { return facts.getM(); }
   int64_t getColumns() const { return facts.getN(); }
   int64_t getDepth() const { return facts.getK(); }
-  MatrixFragment getLhs() const { return MatrixFragment(facts.getLhs()); }
-  MatrixFragment getRhs() const { return MatrixFragment(facts.getRhs()); }
+  MatrixFragment getLhs() const { return getOperand(facts.getLhs()); }
+  MatrixFragment getRhs() const { return getOperand(facts.getRhs()); }
   MatrixFragment getAcc() const { return MatrixFragment(facts.getAcc()); }
   int64_t getWarpSize() const { return getAcc().getNumThreads(); }
   int64_t getNumAccumulators() const { return getAcc().getNumElements(); }
+  Type getAccumulatorType() const { return ark::getAccumulatorType(facts); }
 
-  /// Creates an instruction on operands of `element`, f16 or bf16. Returns the
-  /// new accumulators in the form of `accumulators`: f32 values in the order of
-  /// the fragment, or, without fragments of the operands, one struct of them.
-  /// Only operands without a fragment may be transposed.
+  /// Creates an instruction on operands of `element`, a type that its facts
+  /// allow. Returns the new accumulators in the form of `accumulators`: values
+  /// of `getAccumulatorType` in the order of the fragment, or, without
+  /// fragments of the operands, one struct of them. Only operands without a
+  /// fragment may be transposed.
   virtual SmallVector<Value> multiply(ImplicitLocOpBuilder &builder,
                                       Type element, ValueRange lhs,
                                       ValueRange rhs, ValueRange accumulators,
@@ -122,17 +141,25 @@ public:
   }
 
 private:
+  MatrixFragment getOperand(FragmentAttr layout) const {
+    return MatrixFragment(layout, ark::getElementsPerWord(facts));
+  }
+
   MmaAttr facts;
 };
 
 /// Returns the first matrix instruction of the module's target that reads
-/// operands from registers. Returns null if there is none, if ark does not
-/// lower it, or if the module has no target.
+/// floats of 16 bits from registers. Returns null if there is none, if ark does
+/// not lower it, or if the module has no target.
 MmaAttr findRegisterMma(ModuleOp module);
 
-/// Returns all matrix instructions of the module's target that read operands
-/// from registers and that ark lowers.
+/// Returns all matrix instructions of the module's target that read floats of
+/// 16 bits from registers and that ark lowers.
 SmallVector<MmaAttr> findRegisterMmas(ModuleOp module);
+
+/// Returns all matrix instructions of the module's target that read operands of
+/// any kind from registers and that ark lowers.
+SmallVector<MmaAttr> findAllRegisterMmas(ModuleOp module);
 
 /// Returns the first matrix instruction of the module's target that reads
 /// operands from shared memory. Returns null if there is none, if ark does not

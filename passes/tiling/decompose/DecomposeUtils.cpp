@@ -62,6 +62,10 @@ Value ark::convertScalar(OpBuilder &builder, Location loc, Value value,
       return arith::ExtFOp::create(builder, loc, type, value);
     return arith::TruncFOp::create(builder, loc, type, value);
   }
+  unsigned width = type.getIntOrFloatBitWidth();
+  if (value.getType().isSignlessInteger() && type.isSignlessInteger() &&
+      width > value.getType().getIntOrFloatBitWidth())
+    return arith::ExtSIOp::create(builder, loc, type, value);
   // The cast between integer types of different signedness disappears with
   // memory types: the LLVM conversion gives both sides the same type.
   return UnrealizedConversionCastOp::create(builder, loc, type, value)

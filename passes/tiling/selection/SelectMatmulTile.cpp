@@ -99,14 +99,17 @@ bool TileSelector::hasWholeOperands(MatmulOp op, MatrixTilesAttr tiles) const {
   RankedTensorType lhs = tensorType(op.getLhs());
   // Threads that store the stages store them as they are.
   bool canSplit = static_cast<bool>(target.getGpu().findSharedMemoryMma());
-  bool isStaged = (hasSplitElements(op) && canSplit) ||
+  // Threads transpose elements of 16 bits only.
+  bool isNarrow =
+      hasNarrowStages(target, lhs.getElementType()) && isAlongDepth(op);
+  bool isStaged = (hasSplitElements(op) && canSplit) || isNarrow ||
                   (hasMatrixUnits(lhs.getElementType(), kMinMatrixRows) &&
                    lhs.getElementTypeBitWidth() == 16);
   return isStaged &&
          tensorType(op.getRhs()).getElementType() == lhs.getElementType() &&
          isa<BlockArgument>(op.getLhs()) && isa<BlockArgument>(op.getRhs()) &&
          (isAlongDepth(op) || tiles.getPanel() > 0) &&
-         getDepth(op) % tiles.getDepth() == 0;
+         getDepth(op) % (tiles.getDepth() * (isNarrow ? 2 : 1)) == 0;
 }
 
 bool TileSelector::mayHaveListedTile(MatmulOp op) const {

@@ -12,10 +12,13 @@ using llvm::divideCeil;
 
 /// Returns true if matrix units multiply this many rows.
 bool TileSelector::hasMatrixUnits(Type element, int64_t rows) const {
-  bool isNarrow =
-      isa<FloatType>(element) && element.getIntOrFloatBitWidth() <= 16;
-  return !isCPU() && !target.getGpu().getMma().empty() && isNarrow &&
-         rows >= kMinMatrixRows;
+  if (isCPU() || rows < kMinMatrixRows)
+    return false;
+  GpuAttr gpu = target.getGpu();
+  if (element.isSignlessInteger(8))
+    return static_cast<bool>(gpu.findRegisterMma(MmaOperands::Int8));
+  return isa<FloatType>(element) && element.getIntOrFloatBitWidth() <= 16 &&
+         !gpu.getMma().empty();
 }
 
 /// Returns the bytes of a tile of rows. Two kinds of groups have one tile for

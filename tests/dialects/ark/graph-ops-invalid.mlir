@@ -295,6 +295,15 @@ func.func @matmul_integers_have_their_own_type(%x: tensor<4x4xi8>, %y: tensor<4x
 
 // -----
 
+func.func @matmul_sums_of_i32(%x: tensor<4x4xui8>, %y: tensor<4x4xui8>) {
+  // expected-error @below {{inferred type(s) 'tensor<4x4xui8>' are incompatible with return type(s) of operation 'tensor<4x4xi32>'}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.matmul %x, %y : (tensor<4x4xui8>, tensor<4x4xui8>) -> tensor<4x4xi32>
+  return
+}
+
+// -----
+
 func.func @matmul_c1(%x: tensor<4xf32>, %y: tensor<4x4xf32>) {
   // expected-error @below {{needs operands of rank two or more, not [4] and [4, 4] (matmul_c1)}}
   // expected-error @below {{failed to infer returned types}}

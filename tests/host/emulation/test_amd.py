@@ -21,7 +21,7 @@ from ark_mlir.models.encoder import build as build_encoder
 
 Check = Callable[..., Any]
 Shape = tuple[int, int, int]
-MFMA = "llvm.amdgcn.mfma.f32"
+MFMA, MFMA_I32 = "llvm.amdgcn.mfma.f32", "llvm.amdgcn.mfma.i32"
 
 
 ARCHITECTURES = ("gfx90a", "gfx942", "gfx950")
@@ -119,6 +119,90 @@ def test_small_and_large_tiles(tile: tuple[int, int], arch: str, check: Check) -
     text = check(product((m, n, k), tile, ark.bf16), arrays, arch=arch).text
     assert f"{MFMA}.{16 if tile[0] == 48 else 32}x" in text
     assert ("x32.bf16" in text or "x16.bf16" in text) == (arch == "gfx950")
+
+
+def integers(
+    shape: Shape, tile: tuple[int, int] | None, out_dtype: Any = ark.int32
+) -> tuple[ark.Program, dict[str, Any]]:
+    """A product of int8, and arrays with the least and the largest numbers."""
+    m, n, k = shape
+    random = np.random.default_rng(0)
+    with ark.Program("product") as program, ark.planner(tile=tile):
+        x, w = ark.input("x", (m, k), ark.int8), ark.parameter("w", (n, k), ark.int8)
+        ark.output("y", ark.matmul(x, w, transpose_other=True, out_dtype=out_dtype))
+    arrays = {name: random.integers(-128, 128, (rows, k)) for name, rows in (("x", m), ("w", n))}
+    return program, {name: array.astype(np.int8) for name, array in arrays.items()}
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize("rows", [1, 16, 100, 256])
+def test_products_of_int8(rows: int, arch: str, check: Check) -> None:
+    """All sums are exact. One row is multiplied without matrix instructions."""
+    program, arrays = integers((rows, 136, 320), None)
+    assert (f"{MFMA_I32}." in check(program, arrays, arch=arch).text) == (rows > 1)
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize("tile", [(48, 64), (256, 128)])
+def test_tiles_of_int8(tile: tuple[int, int], arch: str, check: Check) -> None:
+    """Threads store stages of 64 and 128 bytes along K. Each architecture has deeper
+    instructions than the one before."""
+    m, n, k = tile[0], tile[1], 448
+    program, arrays = integers((m, n, k), tile)
+    text = check(program, arrays, arch=arch).text
+    deep, large = {"gfx90a": "16x16x16", "gfx942": "16x16x32", "gfx950": "16x16x64"}, tile[0] == 256
+    if large:
+        deep = {"gfx90a": "32x32x8", "gfx942": "32x32x16", "gfx950": "32x32x32"}
+    assert f"{MFMA_I32}.{deep[arch]}" in text
+
+
+@pytest.mark.parametrize("rows", [3, 200])
+def test_sums_of_int8_wrap(rows: int, check: Check) -> None:
+    """The lowest 8 bits of the sums."""
+    program, arrays = integers((rows, 70, 192), None, out_dtype=None)
+    assert MFMA_I32 in check(program, arrays, arch="gfx942").text
+
+
+def test_quantized_activations(check: Check) -> None:
+    """Elementwise ops read the sums in registers: scales of rows and columns."""
+    m, n, k = 128, 128, 256
+    random = np.random.default_rng(0)
+    with ark.Program("layer") as program, ark.planner(tile=(128, 128)):
+        x, w = ark.input("x", (m, k), ark.int8), ark.parameter("w", (n, k), ark.int8)
+        rows, columns = ark.input("rows", (m, 1)), ark.parameter("columns", (n,))
+        sums = ark.matmul(x, w, transpose_other=True, out_dtype=ark.int32)
+        ark.output("y", ark.cast(ark.cast(sums, ark.fp32) * rows * columns, ark.bf16))
+    arrays = draw(rows=((m, 1), ark.fp32), columns=((n,), ark.fp32))
+    arrays["x"], arrays["w"] = (
+        random.integers(-128, 128, shape).astype(np.int8) for shape in ((m, k), (n, k))
+    )
+    assert MFMA_I32 in check(program, arrays, arch="gfx942").text
+
+
+@pytest.mark.parametrize("dtype", [ark.fp8_e4m3, ark.fp8_e5m2], ids=str)
+@pytest.mark.parametrize(
+    ("shape", "tile"),
+    [((16, 130, 256), None), ((100, 96, 264), (16, 32)), ((256, 128, 320), (256, 128))],
+)
+def test_products_of_fp8(
+    shape: Shape, tile: tuple[int, int] | None, dtype: Any, check: Check
+) -> None:
+    """gfx950 has instructions for these types, which take 16 elements of K at once; other products
+    are those of fp16."""
+    m, n, k = shape
+    arrays = draw(x=((m, k), dtype), w=((n, k), dtype))
+    name = "fp8.fp8" if dtype is ark.fp8_e4m3 else "bf8.bf8"
+    text = check(product(shape, tile, dtype), arrays, arch="gfx950").text
+    assert (name in text) == (k % 16 == 0)
+    assert ("x16f16" in text) == (k % 16 != 0)
+
+
+def test_fp8_is_widened_on_gfx942(check: Check) -> None:
+    """The instructions of gfx942 read the bits of fp8 as other numbers."""
+    arrays = draw(x=((16, 128), ark.fp8_e4m3), w=((64, 128), ark.fp8_e4m3))
+    text = check(product((16, 64, 128), None, ark.fp8_e4m3), arrays, arch="gfx942").text
+    assert f"{MFMA}.16x16x16f16" in text
+    assert "fp8.fp8" not in text
 
 
 def test_a_product_of_one_tile(check: Check) -> None:

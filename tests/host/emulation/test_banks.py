@@ -18,13 +18,11 @@ import ark_mlir as ark
 Check = Callable[..., Any]
 ARCHITECTURES = ("gfx90a", "gfx942", "gfx950")
 
-# The most cycles of loads and of stores of 16 bytes, by the number of features of a head. In eight
-# cycles, eight threads access LDS at distances that are multiples of 128 bytes, and in sixteen
-# cycles, sixteen threads at multiples of 256 bytes.
+# The most cycles of loads and of stores of 16 bytes, by the number of features of a head.
 ATTENTION = {
-    (64, "gfx90a"): (1, 8),
-    (64, "gfx942"): (1, 8),
-    (64, "gfx950"): (1, 16),
+    (64, "gfx90a"): (1, 1),
+    (64, "gfx942"): (1, 1),
+    (64, "gfx950"): (1, 1),
     (128, "gfx90a"): (2, 2),
     (128, "gfx942"): (2, 2),
     (128, "gfx950"): (1, 1),

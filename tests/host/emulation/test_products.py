@@ -54,6 +54,20 @@ def test_clipped_tiles(shape: Shape, tile: tuple[int, int] | None, arch: str, ch
     assert MMA in emulation.text or WARPGROUPS in emulation.text
 
 
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90a", "sm_100a"])
+@pytest.mark.parametrize("rows", [1, 16, 100, 256])
+def test_products_of_int8(rows: int, arch: str, check: Check) -> None:
+    """All sums are exact. One row is multiplied without tensor cores."""
+    random = np.random.default_rng(0)
+    with ark.Program("product") as program:
+        x, w = ark.input("x", (rows, 320), ark.int8), ark.parameter("w", (136, 320), ark.int8)
+        ark.output("y", ark.matmul(x, w, transpose_other=True, out_dtype=ark.int32))
+    shapes = {"x": (rows, 320), "w": (136, 320)}
+    arrays = {n: random.integers(-128, 128, s).astype(np.int8) for n, s in shapes.items()}
+    text = check(program, arrays, arch=arch).text
+    assert ("mma.m16n8k32.row.col.s8" in text) == (rows > 1)
+
+
 def test_a_row_with_streamed_weights(check: Check) -> None:
     program, arrays = product((1, 300, 512), None, ark.bf16)
     assert RING in check(program, arrays).text

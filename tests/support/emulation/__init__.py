@@ -154,6 +154,10 @@ class Emulation:
         apis = self._make_apis()
         return GpuDriver(apis[0]) if len(apis) == 1 else GpuWorldDriver(apis)
 
+    def occupy(self, sms: int) -> None:
+        """Occupies SMs: later launches on an AMD GPU begin CTAs on them when others have ended."""
+        self._cuda.busy = sms
+
     def run(self, arrays: Any, **options: Any) -> Any:
         """Returns the outputs by name, for several ranks as a list. Raises RuntimeError if threads
         break a rule of the GPU."""

@@ -189,8 +189,9 @@ static void multiply(const char *name, Slot *args, Slot *results) {
   constexpr int operandSlots = (perLane * sizeof(T) + 15) / 16;
   if (getWarpSize() != kMaxWarpSize)
     fail("%s in a warp of %d threads", name, getWarpSize());
+  using Sum = decltype(widen(T()));
   auto work = [](Slot *const *args, Slot *const *results) {
-    static float a[size][depth], b[depth][size];
+    static Sum a[size][depth], b[depth][size];
     for (int lane = 0; lane < kMaxWarpSize; ++lane)
       for (int i = 0; i < perLane; ++i) {
         int k = lane / size * perLane + i;
@@ -200,10 +201,10 @@ static void multiply(const char *name, Slot *args, Slot *results) {
     for (int lane = 0; lane < kMaxWarpSize; ++lane)
       for (int i = 0; i < count; ++i) {
         int row = 4 * groups * (i / 4) + 4 * (lane / size) + i % 4;
-        float sum = (&args[lane][2 * operandSlots].as<float>())[i];
+        Sum sum = (&args[lane][2 * operandSlots].as<Sum>())[i];
         for (int k = 0; k < depth; ++k)
           sum += a[row][k] * b[k][lane % size];
-        (&results[lane][0].as<float>())[i] = sum;
+        (&results[lane][0].as<Sum>())[i] = sum;
       }
   };
   convergeWarp(getWholeWarp(), name, args, results, work);
@@ -232,4 +233,34 @@ INSTRUCTION(amdgcn_mfma_f32_32x32x16_f16) {
 }
 INSTRUCTION(amdgcn_mfma_f32_32x32x16_bf16) {
   multiply<__bf16, 32, 16>("mfma.32x32x16.bf16", args, results);
+}
+INSTRUCTION(amdgcn_mfma_f32_16x16x32_fp8_fp8) {
+  multiply<E4M3, 16, 32>("mfma.16x16x32.fp8", args, results);
+}
+INSTRUCTION(amdgcn_mfma_f32_16x16x32_bf8_bf8) {
+  multiply<E5M2, 16, 32>("mfma.16x16x32.bf8", args, results);
+}
+INSTRUCTION(amdgcn_mfma_f32_32x32x16_fp8_fp8) {
+  multiply<E4M3, 32, 16>("mfma.32x32x16.fp8", args, results);
+}
+INSTRUCTION(amdgcn_mfma_f32_32x32x16_bf8_bf8) {
+  multiply<E5M2, 32, 16>("mfma.32x32x16.bf8", args, results);
+}
+INSTRUCTION(amdgcn_mfma_i32_16x16x16i8) {
+  multiply<int8_t, 16, 16>("mfma.16x16x16.i8", args, results);
+}
+INSTRUCTION(amdgcn_mfma_i32_32x32x8i8) {
+  multiply<int8_t, 32, 8>("mfma.32x32x8.i8", args, results);
+}
+INSTRUCTION(amdgcn_mfma_i32_16x16x32_i8) {
+  multiply<int8_t, 16, 32>("mfma.16x16x32.i8", args, results);
+}
+INSTRUCTION(amdgcn_mfma_i32_32x32x16_i8) {
+  multiply<int8_t, 32, 16>("mfma.32x32x16.i8", args, results);
+}
+INSTRUCTION(amdgcn_mfma_i32_16x16x64_i8) {
+  multiply<int8_t, 16, 64>("mfma.16x16x64.i8", args, results);
+}
+INSTRUCTION(amdgcn_mfma_i32_32x32x32_i8) {
+  multiply<int8_t, 32, 32>("mfma.32x32x32.i8", args, results);
 }

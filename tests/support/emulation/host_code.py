@@ -56,6 +56,7 @@ def load_library(path: Path) -> Any:
         ("simt_read", None, [pointer, pointer, number]),
         ("simt_clear_variables", None, []),
         ("simt_add_variables", None, [pointer, small]),
+        ("simt_set_room", None, [small]),
         ("simt_get_failure", ctypes.c_char_p, []),
         ("simt_count_banks", None, [small]),
         ("simt_get_banks", number, [small, small, small]),

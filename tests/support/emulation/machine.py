@@ -313,6 +313,9 @@ class EmulatedCuda(FakeCuda):
         return together
 
     def _walk(self, parts: Sequence[Part]) -> None:
+        # CTAs of a launch that is not cooperative wait until others have ended.
+        waits = self.busy and not self.starts_together
+        self._library.simt_set_room(self.sms - self.busy if waits else 0)
         failure = launch(self._library, parts, self._behaviour)
         self.failure = self.failure or failure
 

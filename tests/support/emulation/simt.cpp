@@ -158,6 +158,10 @@ static bool runRound(Cta &cta) {
   return hasRun || hasSkipped;
 }
 
+static bool hasEnded(const Cta &cta) {
+  return cta.ended == (int)cta.threads.size();
+}
+
 static void runTurn(Cta &cta) {
   launch->cta = &cta;
   enterShared(cta.index);
@@ -165,19 +169,36 @@ static void runTurn(Cta &cta) {
   if (launch->failure.empty() && !canGoOn)
     launch->failure =
         describeCta(cta) + ": no thread can go on:" + describeThreads(cta);
-  if (launch->failure.empty() && cta.ended == (int)cta.threads.size())
+  if (launch->failure.empty() && hasEnded(cta))
     if (const char *left = describeOpenCopies())
       launch->failure = describeCta(cta) + ": " + left;
+}
+
+/// The number of CTAs that the GPU holds at once; 0 for all of a launch.
+static int room = 0;
+
+/// Begins CTAs in their order, as long as the GPU has room for them.
+static void beginCtas() {
+  int resident = 0;
+  for (std::unique_ptr<Cta> &cta : launch->ctas) {
+    if (hasEnded(*cta))
+      continue;
+    if (room > 0 && resident == room)
+      return;
+    cta->hasBegun = true;
+    ++resident;
+  }
 }
 
 /// Returns the CTA that runs next; null if all have ended. Pauses random CTAs
 /// for some turns.
 static Cta *pickCta() {
+  beginCtas();
   size_t count = launch->ctas.size(), first = draw() % count;
   Cta *behind = nullptr;
   for (size_t i = 0; i < count; ++i) {
     Cta &cta = *launch->ctas[(first + i) % count];
-    if (cta.ended == (int)cta.threads.size())
+    if (hasEnded(cta) || !cta.hasBegun)
       continue;
     behind = &cta;
     if (cta.pausedTurns > 0) {
@@ -297,6 +318,10 @@ int simt_launch(const Part *parts, int count, int threads, int warpSize,
   lastFailure = own.failure;
   return !own.failure.empty();
 }
+
+/// Sets the number of CTAs that the GPU holds at once, for later launches; 0
+/// for all CTAs of a launch.
+void simt_set_room(int ctas) { room = ctas; }
 
 /// Returns the failure of the last launch, or an empty string.
 const char *simt_get_failure() { return lastFailure.c_str(); }

@@ -49,7 +49,7 @@ struct Cta {
   std::vector<Convergence> warps, warpgroups;
   char *stacks;
   int current = 0, atBarrier = 0, ended = 0;
-  bool any = false, result = false;
+  bool any = false, result = false, hasBegun = false;
   /// The launch begins like after a barrier, at a time other than 0.
   uint32_t barrierTime = 1;
   std::vector<uint32_t> warpTimes, convergenceTimes;

@@ -48,6 +48,7 @@ def test_records(constants: dict[str, int]) -> None:
     assert constants["kAbortNone"] == abi.Abort.NONE
     assert constants["kAbortHang"] == abi.Abort.HANG
     assert constants["kAbortPeers"] == abi.Abort.PEERS
+    assert constants["kCodeLate"] == abi.LATE
     assert constants["kStatusWords"] == abi.STATUS_WORDS
     assert constants["kStatusSequenceShift"] == abi.STATUS_SEQUENCE_SHIFT
     assert constants["kErrorNone"] == abi.DataError.NONE

@@ -232,22 +232,57 @@ def test_lanes_begin_as_others_end(kernel: bytes, x: Array) -> None:
     assert hip.held == 0
 
 
-def test_a_lane_without_room_is_a_hang(kernel: bytes) -> None:
-    """The lane that has begun waits for one that has not: the error says that this may be so."""
+def _late_program() -> ToyProgram:
+    """Lane 0 waits for lane 1."""
     program = ToyProgram(sms=2)
     state, done = program.buffer("n", "state", "int64", []), program.semaphore(1)
     count = program.task("count", 1, [(state, 0)])
     program.lane(0, [wait(done, 1), run(count, 0, 1)])
     program.lane(1, [signal(done)])
+    return program
+
+
+def test_a_lane_without_room(kernel: bytes) -> None:
+    """The lane that has begun waits for one that has not: the error has their number."""
     hip = FakeHip(sms=2)
-    with ark.knobs.scope(ARK_TIMEOUT="0.2"), fake_executable(hip, kernel, program) as exe:
+    with ark.knobs.scope(ARK_TIMEOUT="0.2"), fake_executable(hip, kernel, _late_program()) as exe:
         hip.busy = 1
-        with pytest.raises(ark.HangError, match="some of the 2 lanes may not have begun"):
+        late = r"1 of 2 lanes had not begun when lane 0 .* had waited 0.2 s for semaphore"
+        with pytest.raises(ark.BusyError, match=late) as error:
             exe.run()
+        assert "wait for other work on the GPU to end" in str(error.value)
         hip.busy = 0
         exe.reset()
         exe.run()
         assert exe.states["n"] == 1
+    assert hip.held == 0
+
+
+def test_a_lane_without_room_in_a_block_of_resident(kernel: bytes) -> None:
+    hip = FakeHip(sms=2)
+    with ark.knobs.scope(ARK_TIMEOUT="0.2"), fake_executable(hip, kernel, _late_program()) as exe:
+        hip.busy = 1
+        late = "1 of 2 lanes had not begun"
+        with exe.resident() as session, pytest.raises(ark.BusyError, match=late):
+            session.run()
+        hip.busy = 0
+        exe.reset()
+        exe.run()
+        assert exe.states["n"] == 1
+    assert hip.held == 0
+
+
+def test_a_hang_of_lanes_that_have_begun(kernel: bytes) -> None:
+    """A wait that no lane satisfies is a HangError, without notes on lanes."""
+    program = ToyProgram(sms=2)
+    state, never = program.buffer("n", "state", "int64", []), program.semaphore(2)
+    program.lane(0, [wait(never, 2), run(program.task("count", 1, [(state, 0)]), 0, 1)])
+    program.lane(1, [signal(never)])
+    hip = FakeHip(sms=2)
+    with ark.knobs.scope(ARK_TIMEOUT="0.2"), fake_executable(hip, kernel, program) as exe:
+        with pytest.raises(ark.HangError, match="saw 1, expected 2") as error:
+            exe.run()
+        assert "begun" not in str(error.value)
     assert hip.held == 0
 
 

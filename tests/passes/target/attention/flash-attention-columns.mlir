@@ -42,17 +42,17 @@
 // Few queries fill the columns of one instruction of 16. Four warps share the keys, and a second loop combines the
 // results.
 // RUN: sed 's/ROWS/3/g; s/DEPTH/64/g; s/STRIDE/64/g; s/ALIGN/16/g' %s | ark-opt --ark-assign-target=target=hip:gfx942 --ark-expand-attention=threads=256 --ark-flash-attention=threads=256 | FileCheck %s --check-prefix=FEW
-// FEW: memref.alloca() {alignment = 128 : i64} : memref<4x3x64xf32>
+// FEW: memref.alloca() {alignment = 128 : i64} : memref<4x3x68xf32>
 // FEW: scf.forall
 // FEW: scf.for %{{.+}} = %{{.+}} to %{{.+}} step %c128{{.*}} iter_args({{.+}}) -> (f32, f32, vector<4xf32>, vector<4xf32>, vector<4xf32>, vector<4xf32>)
 // FEW-COUNT-8: rocdl.mfma.f32.16x16x16bf16.1k
 // FEW: llvm.amdgcn.exp2
 // FEW-COUNT-8: rocdl.mfma.f32.16x16x16bf16.1k
 // FEW: scf.if
-// FEW: vector.store {{.+}} : memref<4x3x64xf32>, vector<4xf32>
+// FEW: vector.store {{.+}} : memref<4x3x68xf32>, vector<4xf32>
 // FEW: scf.forall
-// FEW-COUNT-4: memref.load {{.+}} : memref<4x3x64xf32>
-// FEW-NOT: memref.load {{.+}} : memref<4x3x64xf32>
+// FEW-COUNT-4: memref.load {{.+}} : memref<4x3x68xf32>
+// FEW-NOT: memref.load {{.+}} : memref<4x3x68xf32>
 // A depth of 80 fits the instructions of 16 columns only. Each warp has two of them, and two queries for each thread.
 // RUN: sed 's/ROWS/128/g; s/DEPTH/80/g; s/STRIDE/80/g; s/ALIGN/16/g' %s | ark-opt --ark-assign-target=target=hip:gfx942 --ark-expand-attention=threads=256 --ark-flash-attention=threads=256 | FileCheck %s --check-prefix=ODD
 // ODD: scf.forall

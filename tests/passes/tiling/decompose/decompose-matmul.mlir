@@ -104,3 +104,22 @@ ark.program @epilogueReadsTheWideSum(
   }
   ark.return %0 : tensor<4x16xf16>
 }
+
+// Operands of i8 are extended, and their products are added in i32.
+// CHECK-LABEL: ark.program @sumsOfIntegers
+ark.program @sumsOfIntegers(
+    %x: tensor<4x8xi8> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<8x16xi8> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
+    -> (tensor<4x16xi32> {ark.name = "y"}) {
+  // CHECK: ^bb0(%[[A:.+]]: i8, %[[B:.+]]: i8, %[[ACC:.+]]: i32):
+  // CHECK-NEXT: %[[X:.+]] = arith.extsi %[[A]] : i8 to i32
+  // CHECK-NEXT: %[[Y:.+]] = arith.extsi %[[B]] : i8 to i32
+  // CHECK-NEXT: %[[P:.+]] = arith.muli %[[X]], %[[Y]] : i32
+  // CHECK-NEXT: arith.addi %[[ACC]], %[[P]] : i32
+  %0 = ark.group "g" (%a = %x, %b = %w)
+      : (tensor<4x8xi8>, tensor<8x16xi8>) -> tensor<4x16xi32> {
+    %r = ark.matmul %a, %b : (tensor<4x8xi8>, tensor<8x16xi8>) -> tensor<4x16xi32>
+    ark.yield %r : tensor<4x16xi32>
+  }
+  ark.return %0 : tensor<4x16xi32>
+}
