@@ -384,10 +384,11 @@ class DecoderGraph:
             if not self.sequence:
                 x = ark.reshape(x, (*ids.shape, config.hidden))
         else:
-            # Rows with a dimension of one token would not be handed on as packets.
-            every = ark.reshape(ids, (math.prod(ids.shape),)) if self.tokens == 1 else ids
-            x = ark.embedding(every, self.table, name="embed_tokens")
-            x = ark.reshape(x, (*ids.shape, config.hidden)) if self.tokens == 1 else x
+            # A row with a dimension of one token would not be handed on as packets. Kernels of
+            # several rows spill registers if they receive these as packets.
+            is_row = ids.shape == (1, 1)
+            x = ark.embedding(ids[0] if is_row else ids, self.table, name="embed_tokens")
+            x = ark.reshape(x, (1, 1, config.hidden)) if is_row else x
         if config.learned_positions:
             table = self.parameter(
                 f"{config.names.positions}.weight", config.positions, config.hidden

@@ -27,7 +27,6 @@ class Step:
         keys: number of positions of the caches. On 32 SMs, partitions divide them.
         depth: elements of a head.
         rows: number of tokens; their products stream no weights if there are several.
-        separate: True if another task than the attention writes the cache.
     """
 
     keys: int
@@ -36,7 +35,6 @@ class Step:
     dtype: ark.DType = ark.bf16
     rows: int = 1
     sms: int = 4
-    separate: bool = False
 
     def build(self) -> ark.Program:
         dtype, depth, rows = self.dtype, self.depth, self.rows
@@ -57,9 +55,7 @@ class Step:
             def cached(name: str, x: ark.Tensor) -> ark.Tensor:
                 # Rows that no step has written are not zero, and each of them counts.
                 state = ark.state(name, (1, KV_HEADS, self.keys, depth), dtype, init=0.25)
-                if self.separate:
-                    x = x[..., : depth // 2]
-                return ark.update(state, x, (0, 0, position, depth - x.shape[-1]))
+                return ark.update(state, x, (0, 0, position, 0))
 
             q = rotated(heads("q", HEADS))
             keys = cached("keys", rotated(heads("k", KV_HEADS)))
@@ -97,7 +93,6 @@ class Step:
     [
         Step(64, ((0, 1), (1, 2), (63, 64))),
         Step(160, ((100, 101), (15, 16), (16, 17), (159, 160))),
-        Step(64, ((17, 18), (18, 19), (17, 19)), separate=True),
         # All keys are old, and keys behind the new one are.
         Step(64, ((17, 50), (50, 17), (20, 50))),
         Step(2048, ((0, 1), (700, 701), (5, 2048)), sms=32),
