@@ -378,14 +378,17 @@ class DecoderGraph:
         If ranks divide the table and the tokens, the result has this rank's rows.
         """
         config = self.config
-        # Rows without a dimension of one token are handed on as packets.
-        every = ark.reshape(ids, (math.prod(ids.shape),))
         if config.split_embedding:
+            every = ark.reshape(ids, (math.prod(ids.shape),))
             x = config.shard.embedding(every, self.table, config.vocabulary, self.sequence)
+            if not self.sequence:
+                x = ark.reshape(x, (*ids.shape, config.hidden))
         else:
-            x = ark.embedding(every, self.table, name="embed_tokens")
-        if not self.sequence:
-            x = ark.reshape(x, (*ids.shape, config.hidden))
+            # A row with a dimension of one token would not be handed on as packets. Kernels of
+            # several rows spill registers if they receive these as packets.
+            is_row = ids.shape == (1, 1)
+            x = ark.embedding(ids[0] if is_row else ids, self.table, name="embed_tokens")
+            x = ark.reshape(x, (1, 1, config.hidden)) if is_row else x
         if config.learned_positions:
             table = self.parameter(
                 f"{config.names.positions}.weight", config.positions, config.hidden

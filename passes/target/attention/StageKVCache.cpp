@@ -330,7 +330,9 @@ static void stage(MutableArrayRef<Rows> all, ReceivePacketsOp receive,
       stages, [&](Value memory) { return getPointer(builder, memory); });
   auto call = func::CallOp::create(
       builder, getAwaiter(attention->getLoc(), symbols), pointers);
-  setCtaCollective(call, /*numWritten=*/0);
+  // Each thread waits for its own copies. The call counts as a write, so that a
+  // barrier separates it from the ops that read the copies of other threads.
+  setCtaCollective(call, /*numWritten=*/pointers.size());
 }
 
 namespace {

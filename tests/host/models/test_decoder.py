@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from small_decoders import CONFIG
 
 import ark_mlir as ark
 from ark_mlir.models.decoder import DecoderConfig, build_decode, build_prefill, rope_tables
@@ -149,3 +151,11 @@ def test_invalid_sizes_raise() -> None:
         build_prefill(llama_1b(1), chunk=65, max_length=64)
     with pytest.raises(ark.InvalidUsageError, match="exceeds the model's 131072 positions"):
         build_decode(llama_1b(1), max_length=200000)
+
+
+def test_the_embedding_of_a_token_is_handed_on_as_packets() -> None:
+    """All SMs would otherwise wait for a counter before the first product."""
+    program = build_decode(replace(CONFIG, hidden=512), max_length=64)
+    schedule = ark.compiler.export_schedule(program, target="cuda:sm_90a")
+    task = next(line for line in schedule.splitlines() if 'ark.task "embed_tokens"' in line)
+    assert "memref<1x512xi32>" in task.partition(" outs(")[2]

@@ -29,7 +29,7 @@
 // CHECK: call @ark_stage_bf16_16_64_640(%{{.+}}, %[[LENGTH]], %[[VALUES]]) {ark.cta_collective = 1 : i64}
 // CHECK: ark.receive_packets
 // CHECK: ark.receive_packets
-// CHECK: call @ark_await_rows(%{{.+}}, %{{.+}}) {ark.cta_collective = 0 : i64}
+// CHECK: call @ark_await_rows(%{{.+}}, %{{.+}}) {ark.cta_collective = 2 : i64}
 // CHECK: linalg.generic {{.*}} outs(%{{.+}} : memref<?x64xbf16, strided<[640, 1], offset: ?>>)
 // CHECK: %[[NEW_KEY:.+]] = memref.subview %[[KEYS]][%[[ROW:.+]], 0] [%[[COUNT:.+]], 64] [1, 1]
 // CHECK: linalg.generic {{.*}} outs(%[[NEW_KEY]] :
@@ -71,12 +71,13 @@ ark.program @partitions(%x: tensor<1x256xbf16> {ark.kind = #ark.kind<input>, ark
 
 // -----
 
-// Another task writes the new keys: no op of the attention replaces what the copies have brought.
+// Another task writes the new keys: no op of the attention replaces what the copies have brought. The wait writes the
+// stages, so that a barrier follows.
 // CHECK-LABEL: ark.kernel @separate
 // CHECK-LABEL: func.func private @body_partial_attention(
 // CHECK-COUNT-2: call @ark_stage_bf16_16_64_640
 // CHECK: ark.receive_packets
-// CHECK: call @ark_await_rows
+// CHECK: call @ark_await_rows(%{{.+}}, %{{.+}}) {ark.cta_collective = 2 : i64}
 // CHECK-NOT: linalg.generic
 // CHECK: ark.online_attention
 ark.program @separate(%x: tensor<1x256xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
