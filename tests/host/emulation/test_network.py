@@ -103,6 +103,9 @@ HARMLESS = {
     # The copy before the signal has a fence of its own. The emulator executes reads in order, which
     # the fence before the signal also keeps before the signal.
     "ptx_fence.acq_rel.sys of ark_release_to_network (CudaNetwork.mlir), number 1: relaxed": "all",
+    # The load of the number of the last iteration, which the last barrier orders after the store.
+    "ptx_ld.relaxed.sys of ark_load_from_peers (CudaDomains.mlir), number 2: "
+    "at the scope of the GPU": "all",
     # The word of the start lies on the own GPU if each domain has one rank.
     "ptx_st.relaxed.sys of ark_store_remote (CudaDomains.mlir), number 1: at the scope of the GPU":
         "[0, 1]",
