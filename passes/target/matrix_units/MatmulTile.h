@@ -4,6 +4,8 @@
 #define ARK_PASSES_TARGET_MATRIX_UNITS_MATMULTILE_H
 
 #include "dialects/ark/ArkAttrs.h"
+#include "passes/target/memory_access/WideLoad.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -48,7 +50,7 @@ struct MatmulTile {
   int64_t getThreadsPerRow() const { return mma.getLhs().getThreads()[1]; }
   /// Returns the elements of a load of an operand: 16 bytes of the type of the
   /// instruction.
-  int64_t getElementsPerLoad() const { return 16 / getElementBytes(); }
+  int64_t getElementsPerLoad() const { return kLoadBytes / getElementBytes(); }
   /// Returns the elements of a slice of K: the threads of a row load a slice
   /// with one load each.
   int64_t getSliceElements() const {

@@ -111,3 +111,25 @@ def test_the_graph_stage_keeps_the_results(ark_opt: str, seed: int) -> None:
         got = {**after.outputs, **after.states}[name]
         assert got.dtype == expected.dtype
         np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-12, err_msg=name)
+
+
+@pytest.mark.parametrize("out_dtype", [None, ark.int32], ids=str)
+def test_products_of_int8_for_matrix_units(ark_opt: str, out_dtype: ark.DType | None) -> None:
+    """The products are added in int32 instead of int8, or instead of casts of the operands."""
+    random = np.random.default_rng(0)
+    with ark.Program("product") as program:
+        x, w = ark.input("x", (4, 64), ark.int8), ark.input("w", (64, 6), ark.int8)
+        ark.output("y", ark.matmul(x, w, out_dtype=out_dtype))
+    arrays = {
+        name: random.integers(-128, 128, shape).astype(np.int8)
+        for name, shape in (("x", (4, 64)), ("w", (64, 6)))
+    }
+    done = subprocess.run(
+        [ark_opt, "--ark-assign-target=target=hip:gfx942", "--ark-compile-to=graph"],
+        input=program.mlir, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert "(tensor<4x64xi8>, tensor<64x6xi8>) -> tensor<4x6xi32>" in done.stdout
+    expected = ark.reference.evaluate(program, arrays).outputs["y"]
+    got = ark.reference.evaluate(done.stdout, arrays).outputs["y"]
+    assert got.dtype == expected.dtype
+    assert np.array_equal(got, expected)
