@@ -7,6 +7,15 @@
 // RUN: ark-opt %s --split-input-file --ark-target=cuda:sm_90a --ark-compile-to=kernel | ark-opt --split-input-file --pass-pipeline='builtin.module(func.func(linalg-generalize-named-ops),ark-hoist-invariants,ark-stage-kv-cache)' | FileCheck %s --check-prefix=NONE
 // Ops of the attention that compute what they write to the cache are no copies of rows.
 // RUN: ark-opt %s --split-input-file --ark-target=cuda:sm_90a --ark-packets --ark-compile-to=kernel | sed 's/linalg.copy/linalg.negf/' | ark-opt --split-input-file --pass-pipeline='builtin.module(func.func(linalg-generalize-named-ops),ark-hoist-invariants,ark-stage-kv-cache)' | FileCheck %s --check-prefix=COMPUTED
+// A barrier follows the wait also if no op updates the stages: threads read what other threads have copied.
+// RUN: ark-opt %s --split-input-file --ark-target=cuda:sm_90a --ark-packets --ark-compile-to=kernel | ark-opt --split-input-file --pass-pipeline='builtin.module(func.func(linalg-generalize-named-ops),ark-hoist-invariants,ark-stage-kv-cache,ark-flash-attention,ark-receive-packets,ark-fuse-element-ops,ark-bodies-to-loops,func.func(convert-linalg-to-parallel-loops),ark-map-to-threads)' | FileCheck %s --check-prefix=BARRIER
+
+// BARRIER-LABEL: ark.kernel @separate
+// BARRIER-LABEL: func.func private @body_partial_attention(
+// BARRIER: call @ark_await_rows
+// BARRIER-NOT: vector.load
+// BARRIER: gpu.barrier
+// BARRIER: nvvm.mma.sync
 
 // COMPUTED-LABEL: ark.kernel @partitions
 // COMPUTED-LABEL: func.func private @body_update_update_partial_attention(
@@ -71,8 +80,7 @@ ark.program @partitions(%x: tensor<1x256xbf16> {ark.kind = #ark.kind<input>, ark
 
 // -----
 
-// Another task writes the new keys: no op of the attention replaces what the copies have brought. The wait writes the
-// stages, so that a barrier follows.
+// Another task writes the new keys: no op of the attention replaces what the copies have brought.
 // CHECK-LABEL: ark.kernel @separate
 // CHECK-LABEL: func.func private @body_partial_attention(
 // CHECK-COUNT-2: call @ark_stage_bf16_16_64_640
