@@ -55,7 +55,9 @@ struct FlashAttentionPass
 private:
   std::optional<AttentionShape> run(Block &block, int64_t longest);
   std::optional<AttentionShape> choose(const AttentionOps &attention,
-                                       int64_t longestWorkItem);
+                                       int64_t longestWorkItem,
+                                       int64_t reserved);
+  int64_t getLaterBytes(OnlineAttentionOp op);
   int64_t getRoom(const AttentionOps &attention);
   int64_t getLongest(func::FuncOp body);
   void replace(const AttentionOps &attention, const AttentionShape &shape);
@@ -94,17 +96,37 @@ int64_t FlashAttentionPass::getRoom(const AttentionOps &attention) {
 }
 
 /// Returns the shape of the loops, for warpgroups if possible.
-/// `longestWorkItem` is the largest number of vCTAs of a work item.
+/// `longestWorkItem` is the largest number of vCTAs of a work item, and
+/// `reserved` the bytes of shared memory for later attentions.
 std::optional<AttentionShape>
 FlashAttentionPass::choose(const AttentionOps &attention,
-                           int64_t longestWorkItem) {
-  if (auto shape = AttentionShape::chooseWarpgroups(
-          attention, warpgroupMma, threads, getRoom(attention)))
+                           int64_t longestWorkItem, int64_t reserved) {
+  int64_t room = getRoom(attention) - reserved;
+  if (auto shape = AttentionShape::chooseWarpgroups(attention, warpgroupMma,
+                                                    threads, room))
     return shape;
   auto shape =
       AttentionShape::choose(attention, instructions, threads, longestWorkItem);
-  shape->useRoom(getRoom(attention));
+  shape->useRoom(room);
   return shape;
+}
+
+/// Returns the bytes of shared memory that the loops of warps need for the
+/// attentions after `op` in its block.
+int64_t FlashAttentionPass::getLaterBytes(OnlineAttentionOp op) {
+  int64_t bytes = 0;
+  for (Operation *later = op->getNextNode(); later;
+       later = later->getNextNode()) {
+    auto other = dyn_cast<OnlineAttentionOp>(later);
+    std::optional<AttentionOps> attention =
+        other ? AttentionOps::get(other) : std::nullopt;
+    if (!attention)
+      continue;
+    if (auto shape = AttentionShape::choose(*attention, instructions, threads,
+                                            /*longestWorkItem=*/1))
+      bytes += shape->getBytes();
+  }
+  return bytes;
 }
 
 void FlashAttentionPass::replace(const AttentionOps &attention,
@@ -172,7 +194,7 @@ std::optional<AttentionShape> FlashAttentionPass::run(Block &block,
       continue;
     attention = getAttention(op);
     int64_t longestWorkItem = hasOnlyAttention(block, *attention) ? longest : 1;
-    last = choose(*attention, longestWorkItem);
+    last = choose(*attention, longestWorkItem, getLaterBytes(op));
     replace(*attention, *last);
   }
   return last;
