@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from assembled_ptx import record_ptx
 from emulation import Emulation
 from expert_layers import build_layer, make_arrays
 from small_decoders import CONFIG, LENGTH
@@ -30,6 +31,25 @@ def test_a_layer(tokens: int, seed: int, arch: str, check: Callable[..., Any]) -
     """Twenty tokens are sorted by expert, and blocks of rows are multiplied by matrix units."""
     program = build_layer(EXPERTS, tokens, 128, ark.bf16)
     check(program, make_arrays(program, seed), arch=arch)
+
+
+def test_gate_and_up_of_many_rows(
+    check: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Warpgroups multiply a block of 128 rows by both matrices of the group at once."""
+    texts = record_ptx(monkeypatch)
+    with ark.Program("gate_and_up") as program:
+        x = ark.input("x", (2048, 128), ark.bf16)
+        counts = ark.input("counts", (4,), ark.int32)
+        gate, up = (ark.parameter(name, (4, 128, 128), ark.bf16) for name in ("gate", "up"))
+        product = ark.silu(ark.grouped_matmul(x, gate, counts))
+        ark.output("y", ark.mul(product, ark.grouped_matmul(x, up, counts)))
+    arrays = make_arrays(program, 1)
+    arrays["counts"] = np.array([700, 0, 1300, 48], np.int32)
+    check(program, arrays, arch="sm_90a")
+    ark.compile(program, "cuda:sm_90a", cache=False)
+    assert "wgmma.mma_async" in texts[-1]
+    assert "mma.sync" not in texts[-1]
 
 
 def test_one_token_of_a_decoder(library: Path, tmp_path: Path) -> None:

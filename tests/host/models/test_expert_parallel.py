@@ -166,10 +166,11 @@ def test_wrong_options(tmp_path: Path) -> None:
         ark.models.load(tmp_path, **two)
 
 
-@pytest.mark.parametrize("pairs", [1, 70, 2048, 2049, 2500])
+@pytest.mark.parametrize("pairs", [1, 70, 2048, 2049, 2500, 4096, 4097, 9000])
 @pytest.mark.parametrize("only", [None, 0, 4])
 def test_the_order_of_pairs(pairs: int, only: int | None) -> None:
-    """Pairs of one expert keep their order; experts without pairs are counted, too."""
+    """Pairs of one expert keep their order; experts without pairs are counted, too. More than 4,096
+    pairs have more than 64 blocks, which are searched in groups."""
     with ark.Program("order") as program:
         made = Order.of(ark.input("owner", (pairs,), ark.int32), 6, "pairs")
         for name in ("position", "order", "counts"):
