@@ -22,6 +22,9 @@ def HandOffPacketsPass : Pass<"ark-hand-off-packets", "::mlir::ark::ProgramOp"> 
     packets, or one. If threads load more packets at once from the bounding box of a task's operands
     than from each operand, the task receives this box.
 
+    An operand of a product whose tile the target lists for matrix units does not become packets:
+    the matrix units copy it from its buffer to stages of shared memory.
+
     A task receives packets until its temporaries take three quarters of the target's
     `shared_memory`. The task waits for further operands and reads them from the arena.
 

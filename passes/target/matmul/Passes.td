@@ -24,6 +24,9 @@ def UseTensorCoresPass : Pass<"ark-use-tensor-cores", "::mlir::ModuleOp"> {
     weights. Whole rows are in flight, and the loads of the next iteration overlap with the
     products of the current one.
 
+    If a view that is the right operand of a product is created after another product with the same
+    left operand, the view moves before that product, so that both products share a loop.
+
     More rows of activations: a warp multiplies 32 of them by 32 rows of one weight, or by 16 rows
     of each of two weights. The warp takes fewer rows if the number of warps or the memory requires
     that. Whole tiles go through shared memory: the threads copy the next stages with `cp.async`

@@ -222,6 +222,9 @@ def WidenElementsPass : Pass<"ark-widen-elements", "::mlir::ModuleOp"> {
     of the busiest thread. With few elements, every thread keeps one. A store to global memory has
     at most 16 bytes: several instructions would each store a half of every sector of 32 bytes.
 
+    Loads of neighbours may also lie at most two elements apart, at any alignment, as in the copy of
+    the windows of a convolution. Each neighbour then has a load of its own.
+
     An `scf.for` inside, with the same number of iterations for all neighbours and without stores,
     carries the values of all neighbours. An `scf.if` whose condition is the same for all neighbours
     stays one branch.
