@@ -385,8 +385,9 @@ class DecoderGraph:
                 x = ark.reshape(x, (*ids.shape, config.hidden))
         else:
             # A row with a dimension of one token would not be handed on as packets. Kernels of
-            # several rows spill registers if they receive these as packets.
-            is_row = ids.shape == (1, 1)
+            # several rows spill registers if they receive these as packets, and those of several
+            # ranks have not been measured with them.
+            is_row = ids.shape == (1, 1) and config.shard.size == 1
             x = ark.embedding(ids[0] if is_row else ids, self.table, name="embed_tokens")
             x = ark.reshape(x, (1, 1, config.hidden)) if is_row else x
         if config.learned_positions:

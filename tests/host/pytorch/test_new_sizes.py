@@ -184,9 +184,13 @@ def test_the_second_length_of_a_graph_that_cannot_be_padded(compiler: Compiler) 
     check(compiled, flipped, 9)
     assert compiler.runs == [6]
     compiler.open.set()
-    for _ in range(3):  # the thread tries two kinds of padding before it compiles the exact size
+    # The thread tries two kinds of padding before it compiles the exact size. It may do so while
+    # this thread waits once, or in up to three waits.
+    for _ in range(3):
         assert background.wait_for_programs(_PATIENCE)
         check(compiled, flipped, 9)
+        if compiler.runs != [6]:
+            break
     assert compiler.runs == [6, 9]
     assert compiler.in_background() == [False, True]
 
