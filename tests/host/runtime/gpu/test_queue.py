@@ -18,6 +18,7 @@ from unittest import mock
 import numpy as np
 import pytest
 from internals import driver_of, storage_of
+from occupied_gpus import NEVER, occupied
 
 import ark_mlir as ark
 from ark_mlir.runtime import Executable
@@ -30,29 +31,10 @@ from ark_mlir.testing.toy import ToyProgram, add_program, counting_program, run
 
 Array = np.ndarray[Any, Any]
 W = np.ones(128, np.float32)
-NEVER = 20.0  # longer than any timeout, but finite, so that a wrong test ends and fails
 # A long timeout, since lanes may begin late on a busy machine.
 TIMEOUT, LIMIT_FACTOR = "2", 0.15
 FIVE = gpu_queue._LIMIT_FACTOR  # before any test changes it
 BUSY = r"the kernel of 'toy' has not begun for 0\.3 s: another kernel holds SMs"
-
-
-@contextmanager
-def occupied(cuda: FakeCuda, seconds: float = NEVER) -> Generator[None]:
-    """A foreign kernel that occupies all SMs for `seconds`, at most until the end of the block."""
-
-    def end() -> None:
-        cuda.occupied = False
-
-    cuda.occupied = True
-    timer = threading.Timer(seconds, end)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-        end()
 
 
 @contextmanager

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from internals import driver_of, ranks_of
+from occupied_gpus import NEVER, occupied
 from ring_worlds import bound_world, check_run, inputs
 
 import ark_mlir as ark
@@ -18,7 +18,6 @@ from ark_mlir.runtime.gpu import queue as gpu_queue
 from ark_mlir.testing.fake_gpu import FakeCuda
 
 FIVE = gpu_queue._LIMIT_FACTOR  # before any test changes it
-NEVER = 20.0  # longer than any timeout, but finite, so that a wrong test ends and fails
 
 
 @pytest.fixture(autouse=True)
@@ -26,25 +25,6 @@ def _short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ARK_TIMEOUT", "0.2")
     monkeypatch.setattr(gpu_queue, "_LIMIT_FACTOR", FIVE)
     monkeypatch.setattr(gpu_queue, "_MAX_SECONDS_BETWEEN_POLLS", 0.25)
-
-
-@contextmanager
-def occupied(cuda: FakeCuda, ordinal: int, seconds: float = NEVER) -> Generator[None]:
-    """A foreign kernel on one GPU for `seconds`, at most until the end of the block."""
-    device = cuda.devices[ordinal]
-
-    def end() -> None:
-        device.occupied = False
-
-    device.occupied = True
-    timer = threading.Timer(seconds, end)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-        end()
 
 
 def test_kernels_and_hosts_have_the_same_limit() -> None:
@@ -58,7 +38,7 @@ def test_a_launch_that_stays_queued(vendor: type[FakeCuda], kernel: bytes, queue
     cuda = vendor(devices=3)
     with bound_world(cuda, kernel, 3) as world:
         check_run(world)
-        with occupied(cuda, queued):
+        with occupied(cuda.devices[queued]):
             start = time.monotonic()
             name = rf"the kernel of rank {queued} of 'toy' \(GPU {queued}\) has not begun for 1 s"
             with pytest.raises(ark.BusyError, match=name) as caught:
@@ -79,7 +59,7 @@ def test_a_launch_that_is_queued_for_a_while(two: FakeCuda, kernel: bytes, queue
     """The other kernel waits for longer than one of its waits may last."""
     with bound_world(two, kernel) as world:
         for iterations in (1, 3):
-            with occupied(two, queued, 0.5):
+            with occupied(two.devices[queued], 0.5):
                 check_run(world, iterations=iterations)
 
 
@@ -87,7 +67,7 @@ def test_a_launch_that_is_queued_for_a_while(two: FakeCuda, kernel: bytes, queue
 def test_the_next_run_while_a_launch_is_queued(two: FakeCuda, kernel: bytes, queued: int) -> None:
     """The error is the same each time."""
     with bound_world(two, kernel) as world:
-        with occupied(two, queued):
+        with occupied(two.devices[queued]):
             for _ in range(2):
                 with pytest.raises(ark.BusyError, match=f"rank {queued} of 'toy'"):
                     check_run(world)
@@ -100,7 +80,7 @@ def test_closing_while_a_launch_is_queued(
 ) -> None:
     monkeypatch.setattr("ark_mlir.runtime.gpu.driver.GRACE_SECONDS", 0.2)
     world = bound_world(two, kernel)
-    with occupied(two, queued):
+    with occupied(two.devices[queued]):
         with pytest.raises(ark.BusyError):
             check_run(world)
         with pytest.raises(ark.BusyError, match="its last run is still queued"):
@@ -117,7 +97,7 @@ def test_a_kernel_that_begins_when_the_others_have_given_it_up(
         check_run(world)
         driver = driver_of(world)
         late, other = ranks_of(driver)[queued], ranks_of(driver)[1 - queued]
-        with occupied(two, queued):
+        with occupied(two.devices[queued]):
             # This host has the time limit of the other kernel, and would raise its error first.
             late._watch.poll = lambda: None
             timer = threading.Timer(1.3, lambda: setattr(two.devices[queued], "occupied", False))
@@ -147,7 +127,7 @@ def test_a_gpu_whose_context_is_lost_before_its_kernel_begins(
     """The error is that of the GPU, and not one of a queue."""
     world = bound_world(two, kernel)
     check_run(world)
-    with occupied(two, broken):
+    with occupied(two.devices[broken]):
         timer = threading.Timer(0.2, lambda: setattr(two.devices[broken], "broken", True))
         timer.start()
         with pytest.raises(ark.DeviceError, match=two.error("ILLEGAL_ADDRESS")) as caught:
