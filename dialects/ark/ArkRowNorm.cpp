@@ -29,11 +29,15 @@ static LogicalResult verifyMaps(RowNormOp op) {
 
 /// row_norm_c2
 static LogicalResult verifyOutMaps(RowNormOp op) {
-  AffineMap all =
+  auto identity =
       AffineMap::getMultiDimIdentityMap(op.getNumLoops(), op.getContext());
+  // Without row loops, the map of a value per row has no results.
+  auto rows = AffineMap::getFilteredIdentityMap(
+      op.getContext(), op.getNumLoops(), [&](AffineDimExpr loop) {
+        return loop.getPosition() < op.getNumRowLoops();
+      });
   for (OpOperand &operand : op.getDpsInitsMutable()) {
-    AffineMap map =
-        op.fillsOut(operand) ? all : all.getMajorSubMap(op.getNumRowLoops());
+    AffineMap map = op.fillsOut(operand) ? identity : rows;
     if (op.getMap(operand) != map)
       return op.emitOpError("needs the map ")
              << AffineMapAttr::get(map) << " for operand "

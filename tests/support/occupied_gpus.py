@@ -15,7 +15,7 @@ def occupied(gpu: Any, seconds: float = NEVER) -> Generator[None]:
     """A foreign kernel that occupies all SMs for `seconds`, at most until the end of the block.
 
     Args:
-        gpu: a stand-in for a driver with one GPU, or one of its `devices`.
+        gpu: a stand-in for the GPU driver with one GPU, or one of its `devices`.
         seconds: the time of the kernel.
     """
 

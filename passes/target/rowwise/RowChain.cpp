@@ -138,8 +138,9 @@ static Value getOut(linalg::GenericOp op) { return op.getDpsInits()[0]; }
 /// Returns true if the results of a map are the first `count` loops in order.
 static bool isFirstDims(AffineMap map, unsigned count) {
   return map ==
-         AffineMap::getMultiDimIdentityMap(map.getNumDims(), map.getContext())
-             .getMajorSubMap(count);
+         AffineMap::getFilteredIdentityMap(
+             map.getContext(), map.getNumDims(),
+             [&](AffineDimExpr loop) { return loop.getPosition() < count; });
 }
 
 /// Returns true if each result of a map is a loop or a constant.

@@ -101,7 +101,9 @@ public:
     maps.push_back(map);
   }
   AffineMap getMap() { return rewriter.getMultiDimIdentityMap(type.getRank()); }
-  AffineMap getRowMap() { return getMap().getMajorSubMap(rows); }
+  AffineMap getRowMap() {
+    return getMapWithout(rewriter.getContext(), type.getRank(), {rows});
+  }
   AffineMap getVectorMap() { return getMap().getMinorSubMap(1); }
 
   /// Builds the norm of the first input, multiplied by the input `weight`, if

@@ -25,7 +25,10 @@ public:
         element(getComputeType(type.getElementType())) {}
 
   AffineMap getMap() { return rewriter.getMultiDimIdentityMap(type.getRank()); }
-  AffineMap getRowMap() { return getMap().getMajorSubMap(type.getRank() - 1); }
+  AffineMap getRowMap() {
+    int64_t rank = type.getRank();
+    return getMapWithout(rewriter.getContext(), rank, {rank - 1});
+  }
   AffineMap getVectorMap() { return getMap().getMinorSubMap(1); }
   int64_t getNumColumns() { return type.getShape().back(); }
 
