@@ -332,6 +332,10 @@ CASES: dict[str, Case] = {
     "top_threshold": Case(thresholds, ((5, 33),), (ark.fp32,), positive),
     "layernorm": Case(with_weights(ark.layernorm), (X, ROW, ROW), FLOATS),
     "rmsnorm": Case(lambda x, w: [ark.rmsnorm(x), ark.rmsnorm(x, w, eps=0.5)], (X, ROW), FLOATS),
+    "norms of a vector": Case(
+        lambda x, w, b: [*with_weights(ark.layernorm)(x, w, b), ark.rmsnorm(x), ark.rmsnorm(x, w)],
+        (ROW, ROW, ROW), FLOATS,
+    ),
     "group_norm": Case(
         lambda x, w, b: [ark.group_norm(x, 3), ark.group_norm(x, 2, w, b, eps=0.5)],
         ((2, 6, 3, 5), (6,), (6,)), FLOATS,

@@ -44,3 +44,21 @@ func.func @layerNormOfBuffers(%x: memref<?x64xf32>, %y: memref<?x64xf32>, %m: me
   }
   return
 }
+
+#vector = affine_map<(c) -> (c)>
+#number = affine_map<(c) -> ()>
+
+// A vector is one row, without a loop over rows.
+// CHECK-LABEL: func.func @rmsNormOfAVector
+func.func @rmsNormOfAVector(%x: tensor<64xf32>, %y: tensor<64xf32>, %s: tensor<f32>) -> tensor<64xf32> {
+  // CHECK: ark.row_norm ins(%{{.+}} : tensor<64xf32>) outs(%{{.+}} : tensor<64xf32>) scale(%{{.+}} : tensor<f32>)
+  %0:2 = ark.row_norm ins(%x : tensor<64xf32>) outs(%y : tensor<64xf32>) scale(%s : tensor<f32>)
+      eps = 1.0e-5 maps [#vector, #vector, #number] prologue {
+  ^bb0(%element: f32):
+    ark.yield %element : f32
+  } epilogue {
+  ^bb0(%normalised: f32, %element: f32):
+    ark.yield %normalised : f32
+  } -> tensor<64xf32>, tensor<f32>
+  return %0#0 : tensor<64xf32>
+}

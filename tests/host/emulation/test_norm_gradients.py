@@ -13,8 +13,10 @@ import ark_mlir as ark
 
 # Rows in registers: of one load or several, of one warp or several. Other rows: of a length that no
 # whole number of loads covers, in tiles that the last row clips, and longer than the registers.
+# Vectors have no loop over rows.
 SHAPES = [
-    (16, 256), (8, 768), (24, 1024), (2, 12, 512), (5, 77), (13, 768), (4, 8192), (1, 768),
+    (16, 256), (8, 768), (24, 1024), (2, 12, 512), (5, 77), (13, 768), (4, 8192), (1, 768), (7,),
+    (1024,),
 ]  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from norm_cases import draw, gradients_of
 import ark_mlir as ark
 from ark_mlir.testing.bounds import assert_within
 
-SHAPES = [(1, 1), (3, 5), (7, 64), (2, 5, 100), (33, 257), (4, 1, 768)]
+SHAPES = [(1, 1), (3, 5), (7, 64), (2, 5, 100), (33, 257), (4, 1, 768), (7,), (768,)]
 
 
 @pytest.mark.parametrize("norm", ["layernorm", "rmsnorm"])

@@ -85,3 +85,18 @@ ark.program @statisticsOfAnRmsNorm(
   }
   ark.return %0 : tensor<4x1xf32>
 }
+
+// A vector is one row: the map of a value per row has no results.
+// CHECK-LABEL: ark.program @gradientOfTheNormOfAVector
+ark.program @gradientOfTheNormOfAVector(
+    %x: tensor<8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %g: tensor<8xf32> {ark.kind = #ark.kind<input>, ark.name = "g"})
+    -> (tensor<8xf32> {ark.name = "y"}) {
+  // CHECK: linalg.generic {{.*}}affine_map<(d0) -> (d0)>, affine_map<(d0) -> ()>], iterator_types = ["reduction"]}
+  %0 = ark.group "g" (%a = %x, %b = %g) : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32> {
+    %r = ark.norm_input_gradient %a, %b eps = 1.0e-5 {centred}
+      : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+    ark.yield %r : tensor<8xf32>
+  }
+  ark.return %0 : tensor<8xf32>
+}

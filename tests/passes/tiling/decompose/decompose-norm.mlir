@@ -107,3 +107,19 @@ ark.program @rmsnormComputesInF32(
   }
   ark.return %0 : tensor<4x8xbf16>
 }
+
+// A vector is one row: the map of a value per row has no results.
+// CHECK-LABEL: ark.program @layernormOfAVector
+ark.program @layernormOfAVector(
+    %x: tensor<8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<8xf32> {ark.name = "y"}) {
+  // CHECK: ark.row_norm ins(%{{.+}} : tensor<8xf32>) outs(%{{.+}} : tensor<8xf32>)
+  // CHECK-SAME: mean(%{{.+}} : tensor<f32>) scale(%{{.+}} : tensor<f32>)
+  // CHECK-SAME: affine_map<(d0) -> (d0)>, affine_map<(d0) -> ()>, affine_map<(d0) -> ()>]
+  %0 = ark.group "g" (%a = %x)
+      : (tensor<8xf32>) -> tensor<8xf32> {
+    %r = ark.layernorm %a eps = 1.0e-5 : (tensor<8xf32>) -> tensor<8xf32>
+    ark.yield %r : tensor<8xf32>
+  }
+  ark.return %0 : tensor<8xf32>
+}
