@@ -5,16 +5,13 @@
 #include "dialects/ark/ArkOps.h"
 #include "lib/analysis/CostModel.h"
 #include "lib/analysis/Packets.h"
-#include "lib/analysis/Timeline.h"
 #include "lib/support/BufferView.h"
 #include "lib/support/PlanUnit.h"
 #include "passes/kernel/Footprints.h"
-#include "passes/kernel/KernelAbi.h"
+#include "passes/kernel/LaneTables.h"
 #include "passes/kernel/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-
-#include <cmath>
 
 namespace mlir::ark {
 #define GEN_PASS_DEF_BUILDTABLESPASS
@@ -26,9 +23,6 @@ using namespace mlir::ark;
 
 static_assert(static_cast<int32_t>(abi::Opcode::Run) == KernelOp::kRunOpcode);
 
-/// Slot of the arena in the buffer table. The slots of the arguments follow.
-static constexpr int64_t kArenaSlot = 0;
-
 namespace {
 /// Builds the tables of one program, entry by entry.
 class TableBuilder {
@@ -39,7 +33,7 @@ public:
 
   FailureOr<KernelOp> build();
 
-  size_t getNumInstructions() const { return instructions.size() / 4; }
+  size_t getNumInstructions() const { return numInstructions; }
   size_t getNumOperands() const { return operands.size() / 2; }
 
 private:
@@ -48,14 +42,7 @@ private:
   LogicalResult addTasks();
   LogicalResult addTask(TaskOp task);
   FailureOr<func::FuncOp> findBody(TaskOp task);
-  void addSemaphores();
-  LogicalResult addPackets(const ExpandedSchedule &expanded);
-  LogicalResult addLanes();
-  bool addItem(const LaneItem &item);
-  bool addStop(const LaneItem &item);
-  void addInstruction(abi::Opcode opcode, int64_t a, int64_t b = 0,
-                      int64_t c = 0);
-  DictionaryAttr getStatistics();
+  DictionaryAttr getStatistics(const LaneTables &lanes);
   IntegerAttr getRanks();
   int64_t getArenaBytes();
   IntegerAttr getPacketBytes();
@@ -74,23 +61,17 @@ private:
   CostModel costs;
 
   DenseMap<Value, int64_t> slots;
-  /// Slot of the state that ends the launch, and the last task that writes the
-  /// state.
-  std::optional<int64_t> stopSlot, stopTask;
+  std::optional<StopState> stop;
   FootprintTable footprints;
   /// Functions of the bodies by name, in the order of the indices of bodies.
   llvm::MapVector<StringAttr, func::FuncOp> functions;
   /// Bodies that write rank packets, which contain the epoch.
   llvm::SmallPtrSet<Operation *, 4> stamping;
-  SmallVector<int64_t> arrivals;
-  /// For each semaphore, the index of its first packet in the operand table, or
-  /// 0 if waits poll a counter.
-  SmallVector<int64_t> packetEntries;
 
-  SmallVector<Attribute> buffers, tasks, bodies, semaphores;
-  SmallVector<int32_t> taskTable, instructions, lanes;
-  SmallVector<int64_t> operands, timeline;
-  int64_t numVctas = 0, numWaits = 0, numSignals = 0, numBarriers = 0;
+  SmallVector<Attribute> buffers, tasks, bodies;
+  SmallVector<int32_t> taskTable;
+  SmallVector<int64_t> operands;
+  int64_t numVctas = 0, numInstructions = 0;
 };
 } // namespace
 
@@ -179,10 +160,11 @@ LogicalResult TableBuilder::addBuffers() {
 /// have one vCTA, so that the lane of this vCTA knows the state's value right
 /// after its work item.
 LogicalResult TableBuilder::findStop() {
+  std::optional<int64_t> slot, lastTask;
   for (BlockArgument argument : program.getBody().getArguments())
     if (program.getArgAttr(argument.getArgNumber(), ArkDialect::kStopAttr))
-      stopSlot = slots[argument];
-  if (!stopSlot)
+      slot = slots[argument];
+  if (!slot)
     return success();
   for (auto [index, task] :
        llvm::enumerate(program.getBody().getOps<TaskOp>())) {
@@ -190,19 +172,19 @@ LogicalResult TableBuilder::findStop() {
       FailureOr<BufferView> view = resolveBufferView(out);
       if (failed(view))
         return failure();
-      if (slots.lookup(view->root) != *stopSlot)
+      if (slots.lookup(view->root) != *slot)
         continue;
       if (task.getNumVCTAs() != 1)
         return task.emitOpError(
                    "writes the state that ends the launch and has ")
                << task.getNumVCTAs() << " vCTAs, not one";
-      stopTask = index;
+      lastTask = index;
     }
   }
-  if (!stopTask)
+  if (!lastTask)
     return program.emitOpError("ends its launch by state '")
-           << program.getArgumentName(*stopSlot - 1)
-           << "', which no task writes";
+           << program.getArgumentName(*slot - 1) << "', which no task writes";
+  stop = StopState{*slot, *lastTask};
   return success();
 }
 
@@ -326,153 +308,25 @@ LogicalResult TableBuilder::addTasks() {
 }
 
 //===----------------------------------------------------------------------===//
-// Lanes
-//===----------------------------------------------------------------------===//
-
-void TableBuilder::addSemaphores() {
-  for (auto semaphore : schedule.getBody().getOps<SemaphoreOp>()) {
-    arrivals.push_back(semaphore.getArrivals());
-    semaphores.push_back(builder.getDictionaryAttr(
-        {builder.getNamedAttr("name", semaphore.getSymNameAttr()),
-         builder.getNamedAttr(
-             "arrivals", builder.getI64IntegerAttr(semaphore.getArrivals())),
-         builder.getNamedAttr(
-             "handoff", builder.getStringAttr(
-                            stringifyHandoffKind(semaphore.getHandoff())))}));
-  }
-}
-
-/// Adds two entries to the operand table for every arrival at a semaphore of
-/// kind `packet`: the first and the last packet of the sender. Adds nothing on
-/// a GPU, where these semaphores are counters.
-LogicalResult TableBuilder::addPackets(const ExpandedSchedule &expanded) {
-  packetEntries.assign(expanded.semaphores.size(), 0);
-  TargetAttr target = findTarget(program);
-  if (target && target.isGpu())
-    return success();
-  SmallVector<TaskOp> tasks(program.getBody().getOps<TaskOp>());
-  std::vector<SmallVector<TaskOp>> senders(expanded.semaphores.size());
-  for (const ExpandedLane &lane : expanded.lanes) {
-    TaskOp last;
-    for (const LaneItem &item : lane.items) {
-      if (item.isRun())
-        last = tasks[item.index];
-      else if (item.kind == LaneItem::Kind::Signal)
-        senders[item.index].push_back(last);
-    }
-  }
-  for (auto [index, semaphore] : llvm::enumerate(expanded.semaphores)) {
-    if (SemaphoreOp(semaphore).getHandoff() != HandoffKind::Packet)
-      continue;
-    packetEntries[index] = getNumOperands();
-    for (TaskOp sender : senders[index]) {
-      if (!sender || findPacketObstacle(sender))
-        return SemaphoreOp(semaphore).emitOpError(
-            "is of kind packet, but a signal follows no task that sends "
-            "packets");
-      FailureOr<BufferView> view = resolveBufferView(sender.getOuts().front());
-      for (int64_t offset :
-           {view->byteOffset, view->getByteEnd() - view->elementBytes})
-        operands.append({kArenaSlot, offset});
-    }
-  }
-  return success();
-}
-
-void TableBuilder::addInstruction(abi::Opcode opcode, int64_t a, int64_t b,
-                                  int64_t c) {
-  for (int64_t field : {static_cast<int64_t>(opcode), a, b, c})
-    instructions.push_back(static_cast<int32_t>(field));
-}
-
-/// Adds the instruction of an item. Returns false if the item needs none.
-bool TableBuilder::addItem(const LaneItem &item) {
-  switch (item.kind) {
-  case LaneItem::Kind::Run:
-    // A lane op of several SMs may give some of them an empty range.
-    if (item.begin == item.end)
-      return false;
-    addInstruction(abi::Opcode::Run, item.index, item.begin, item.end);
-    return true;
-  case LaneItem::Kind::Signal:
-    ++numSignals;
-    addInstruction(abi::Opcode::Signal, item.index, 0,
-                   packetEntries[item.index] > 0);
-    return true;
-  case LaneItem::Kind::Wait:
-    ++numWaits;
-    addInstruction(abi::Opcode::Wait, item.index, arrivals[item.index],
-                   packetEntries[item.index]);
-    return true;
-  case LaneItem::Kind::Barrier:
-    ++numBarriers;
-    addInstruction(abi::Opcode::Barrier, item.index, arrivals[item.index]);
-    return true;
-  case LaneItem::Kind::Prefetch:
-    // A prefetch is a hint, and the hardware prefetcher of a CPU suffices.
-    return false;
-  }
-  llvm_unreachable("all kinds of items are handled");
-}
-
-/// If `item` is the work item that writes the state with `ark.stop`, adds the
-/// instruction that ends the launch when the state is not zero. Returns false
-/// for other items.
-bool TableBuilder::addStop(const LaneItem &item) {
-  if (item.kind != LaneItem::Kind::Run || item.begin == item.end ||
-      item.index != stopTask)
-    return false;
-  addInstruction(abi::Opcode::Stop, *stopSlot);
-  return true;
-}
-
-/// Adds one lane for every SM of a lane op, with the start and duration of
-/// every instruction.
-LogicalResult TableBuilder::addLanes() {
-  FailureOr<Timeline> times = computeTimeline(schedule);
-  if (failed(times))
-    return failure();
-  ExpandedSchedule expanded(schedule);
-  if (failed(addPackets(expanded)))
-    return failure();
-  for (auto [lane, laneTimes] : llvm::zip_equal(expanded.lanes, times->lanes)) {
-    lanes.push_back(lane.sm);
-    lanes.push_back(getNumInstructions());
-    for (auto [item, time] : llvm::zip_equal(lane.items, laneTimes)) {
-      if (!addItem(item))
-        continue;
-      timeline.push_back(std::llround(time.start));
-      timeline.push_back(std::llround(time.duration));
-      if (!addStop(item))
-        continue;
-      timeline.push_back(std::llround(time.start + time.duration));
-      timeline.push_back(0);
-    }
-    lanes.push_back(getNumInstructions());
-  }
-  return success();
-}
-
-//===----------------------------------------------------------------------===//
 // The kernel
 //===----------------------------------------------------------------------===//
 
-DictionaryAttr TableBuilder::getStatistics() {
+DictionaryAttr TableBuilder::getStatistics(const LaneTables &lanes) {
   SmallVector<NamedAttribute> entries;
   auto add = [&](StringRef name, int64_t value) {
     entries.push_back(
         builder.getNamedAttr(name, builder.getI64IntegerAttr(value)));
   };
-  add("barriers", numBarriers);
+  add("barriers", lanes.getNumBarriers());
   if (auto bytes =
           program->getAttrOfType<IntegerAttr>(ArkDialect::kLargestLiveSetAttr))
     add("largest_live_set", bytes.getInt());
   if (auto bytes =
           program->getAttrOfType<IntegerAttr>(ArkDialect::kMemoryLimitAttr))
     add("memory_limit", bytes.getInt());
-  add("signals", numSignals);
+  add("signals", lanes.getNumSignals());
   add("vctas", numVctas);
-  add("waits", numWaits);
+  add("waits", lanes.getNumWaits());
   if (std::optional<uint64_t> predicted = schedule.getPredictedNs())
     add("predicted_ns", *predicted);
   return builder.getDictionaryAttr(entries);
@@ -492,12 +346,10 @@ IntegerAttr TableBuilder::getPacketBytes() {
 FailureOr<KernelOp> TableBuilder::build() {
   if (failed(addBuffers()) || failed(findStop()) || failed(addTasks()))
     return failure();
-  addSemaphores();
-  if (failed(addLanes()))
+  LaneTables lanes(program, schedule, stop, operands);
+  if (failed(lanes.build()))
     return failure();
-  // A program without work still needs a lane; this one is empty.
-  if (lanes.empty())
-    lanes.append({0, 0, 0});
+  numInstructions = lanes.getNumInstructions();
 
   OpBuilder ops(program);
   auto kernel = KernelOp::create(
@@ -505,9 +357,10 @@ FailureOr<KernelOp> TableBuilder::build() {
       schedule.getSms(), getArenaBytes(), builder.getArrayAttr(bodies),
       builder.getArrayAttr(buffers), builder.getArrayAttr(tasks),
       getTable<int64_t>(operands, 2), getTable<int32_t>(taskTable, 2),
-      getTable<int32_t>(instructions, 4), getTable<int32_t>(lanes, 3),
-      builder.getArrayAttr(semaphores), getTable<int64_t>(timeline, 2),
-      getStatistics(), getRanks(), getPacketBytes());
+      getTable(lanes.getInstructions(), 4), getTable(lanes.getLanes(), 3),
+      builder.getArrayAttr(lanes.getSemaphores()),
+      getTable(lanes.getTimeline(), 2), getStatistics(lanes), getRanks(),
+      getPacketBytes());
   kernel->setAttr(kIntermediatesAttr,
                   builder.getDenseI64ArrayAttr(footprints.getIntermediates()));
   return kernel;
