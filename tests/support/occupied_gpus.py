@@ -7,6 +7,12 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
+import pytest
+
+from ark_mlir.runtime.gpu import queue
+
+# A long timeout, since lanes may begin late on a busy machine.
+TIMEOUT, LIMIT_FACTOR = "2", 0.15
 NEVER = 20.0  # longer than any timeout, but finite, so that a wrong test ends and fails
 
 
@@ -31,3 +37,10 @@ def occupied(gpu: Any, seconds: float = NEVER) -> Generator[None]:
     finally:
         timer.cancel()
         end()
+
+
+def shorten_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes a run give up its place in the queue after 0.3 s."""
+    monkeypatch.setenv("ARK_TIMEOUT", TIMEOUT)
+    monkeypatch.setattr(queue, "_LIMIT_FACTOR", LIMIT_FACTOR)
+    monkeypatch.setattr(queue, "_MAX_SECONDS_BETWEEN_POLLS", 0.25)
