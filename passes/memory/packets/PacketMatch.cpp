@@ -343,10 +343,8 @@ static bool isStaged(TaskUse use) {
   return use.task.getBody()
       .walk([&](linalg::ContractOp product) {
         SmallVector<int64_t> sizes = product.getStaticLoopRanges();
-        bool isRead = llvm::any_of(product.getInputs(), [&](Value input) {
-          return getBase(input) == tile;
-        });
-        return isRead && sizes.size() == 3 &&
+        return llvm::is_contained(product.getInputs(), tile) &&
+                       sizes.size() == 3 &&
                        isListedTile(target, sizes[0], sizes[1], sizes[2])
                    ? WalkResult::interrupt()
                    : WalkResult::advance();
