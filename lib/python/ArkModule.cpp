@@ -51,6 +51,13 @@ public:
     return infos;
   }
 
+  std::vector<std::string> getMessages() const {
+    std::vector<std::string> messages;
+    for (const Error &error : errors)
+      messages.push_back(error.message);
+    return messages;
+  }
+
 private:
   struct Error {
     MlirLocation location;
@@ -114,8 +121,10 @@ std::string translate(MlirModule module, ArkCodeKind kind,
 }
 
 /// Runs passes without the GIL, so that other Python threads run meanwhile. No
-/// other thread may use the context: its tables have no locks.
-void runPasses(MlirOperation operation, const std::string &pipeline) {
+/// other thread may use the context: its tables have no locks. Returns the
+/// errors that passes reported although none of them failed.
+std::vector<std::string> runPasses(MlirOperation operation,
+                                   const std::string &pipeline) {
   MlirContext context = mlirOperationGetContext(operation);
   MlirPassManager manager = mlirPassManagerCreate(context);
   auto destroy =
@@ -135,6 +144,7 @@ void runPasses(MlirOperation operation, const std::string &pipeline) {
   }
   if (mlirLogicalResultIsFailure(result))
     throw MLIRError("Failure while executing pass pipeline", errors.take());
+  return errors.getMessages();
 }
 
 nb::bytes setDataLayout(nb::bytes bitcode, const std::string &layout) {
@@ -241,7 +251,8 @@ none. Raises MLIRError with LLVM's messages if the translation fails.)");
       "run_passes", runPasses, nb::arg("operation"), nb::arg("pipeline"),
       R"(Runs a pipeline of passes on an operation, without Python's global lock.
 
-Other Python threads run meanwhile, but none of them may use the operation's context. The
+Returns the errors that passes reported although no pass failed: an empty list, unless a pass has
+a defect. Other Python threads run meanwhile, but none of them may use the operation's context. The
 verifier does not run after each pass. Raises ValueError if the pipeline does not parse, and
 MLIRError if a pass fails.)");
 

@@ -86,6 +86,8 @@ ROTATION: dict[str, tuple[int, int]] = {
     "compiler/test_memory_limit.py::test_the_arena_of_a_training_step_is_near_the_live_set": (8, 0),
     "compiler/test_rank_bodies.py::test_ranks_have_equal_bodies": (8, 6),
     "compiler/test_schedulers.py::test_from_a_trace_to_a_schedule": (8, 7),
+    "compiler/test_silent_passes.py::test_models": (8, 3),
+    "compiler/test_silent_passes.py::test_ops": (24, 5),
     "distributed/test_amd_processes.py::test_a_fault_at_every_call": (8, 3),
     "distributed/test_amd_processes.py::test_a_fault_at_every_call_of_a_run": (8, 5),
     "distributed/test_amd_processes.py::test_a_hang": (8, 2),

@@ -40,7 +40,7 @@ def occupied(gpu: Any, seconds: float = NEVER) -> Generator[None]:
 
 
 def shorten_limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Makes a run give up its place in the queue after 0.3 s."""
+    """Makes a queued run fail with `BusyError` after 0.3 s."""
     monkeypatch.setenv("ARK_TIMEOUT", TIMEOUT)
     monkeypatch.setattr(queue, "_LIMIT_FACTOR", LIMIT_FACTOR)
     monkeypatch.setattr(queue, "_MAX_SECONDS_BETWEEN_POLLS", 0.25)

@@ -62,6 +62,8 @@ _EXIT = re.compile(
 )
 _RETURN = re.compile(r"\s*ret void\b")
 _BODY = re.compile(r"define .*@body_\w+\(")
+# The label after a body that LLVM has inlined.
+_END_OF_BODY = re.compile(r"(?:ark_execute_work_item|body_\w+)\.exit")
 _SLOT_BYTES = 16
 _SLOT = f"[{_SLOT_BYTES} x i8]"
 _DECLARATIONS = """
@@ -193,7 +195,7 @@ def _closes(lines: list[str], number: int, is_body: bool) -> bool:
         return True
     found = _EXIT.match(after)
     if not found or not is_body:
-        return found is not None and found["label"].startswith("ark_execute_work_item.exit")
+        return found is not None and _END_OF_BODY.match(found["label"]) is not None
     rest = lines[number : lines.index("}", number)]
     target = f"{found['label']}:"
     return any(
