@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import DeviceError, UnsupportedError
 from ...units import counted
-from ..arrays.streams import ROCM
+from ..arrays.streams import ROCM, loaded_torch
 from ..drivers.abi import HIP_WARP_SIZE
 from ..gpu.api import GpuApi, Launcher, Names, format_uuid
 from .image import HipImage
-from .library import architecture_of, find_library, plain_message, text_of
+from .library import architecture_of, check_one_hip, find_library, plain_message, text_of
 from .records import UNCACHED, AccessDesc, AllocationProp, Location
 
 if TYPE_CHECKING:
@@ -42,7 +42,8 @@ class HipApi(GpuApi):
         library: hip-python, or a stand-in.
         ordinal: HIP's number of the device.
 
-    Raises UnsupportedError if hip-python, ROCm or a GPU is missing.
+    Raises UnsupportedError if hip-python, ROCm or a GPU is missing, or if PyTorch uses another HIP
+    library than hip-python.
     """
 
     names = Names(
@@ -102,6 +103,8 @@ class HipApi(GpuApi):
             raise UnsupportedError(
                 f"there is no GPU {ordinal}: this process sees {counted(count, 'GPU')}"
             )
+        if (torch := loaded_torch(ROCM)) is not None:
+            check_one_hip(torch)
 
     def call(self, name: str, *arguments: object) -> Any:
         """See :meth:`GpuApi.call`."""
