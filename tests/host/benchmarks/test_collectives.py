@@ -108,7 +108,7 @@ def test_amd_gpus_are_measured_with_tensors_of_pytorch_for_rocm(tmp_path: Path) 
 
 
 def test_ranks_of_pytorch_for_rocm_use_rccl(tmp_path: Path) -> None:
-    """Its process group has the name ``nccl``."""
+    """RCCL has the name of NCCL, which the device ``cuda`` selects."""
     pytest.importorskip("torch", reason="PyTorch is not installed")
     done = benchmark(
         "--compile", tmp_path, *TINY, "--ops", "all_reduce", "--target", "hip:gfx942",
