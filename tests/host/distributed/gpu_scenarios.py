@@ -18,6 +18,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -60,9 +61,6 @@ class Machine(VENDOR):  # type: ignore[misc, valid-type]
 # The version of ROCm imports file descriptors.
 CUDA = Machine(devices=4, **({"version": 70151831} if VENDOR is FakeHip else {}))
 VERSION = CUDA.version
-# The option of AMD's kernel module by which processes take turns on a GPU.
-FOLDER = tempfile.TemporaryDirectory()
-hip_api._PROCESSES = Path(FOLDER.name) / "hws_max_conc_proc"
 cuda_api.import_driver = lambda: CUDA
 hip_api.find_library = lambda: CUDA
 world: Any = None
@@ -160,7 +158,9 @@ def chosen() -> Any:
 def share_gpus(permitted: bool) -> None:
     """Lets kernels of several processes run on a GPU at the same time, or in turns."""
     CUDA.mps = permitted
-    hip_api._PROCESSES.write_text("-1\n" if permitted else "0\n", encoding="ascii")
+    # The option of AMD's kernel module, without a file that a killed process would leave behind.
+    text = "-1\n" if permitted else "0\n"
+    hip_api._PROCESSES = SimpleNamespace(read_text=lambda encoding: text)
 
 
 def wrong_devices() -> Any:

@@ -15,6 +15,7 @@ import ark_mlir as ark
 from ark_mlir.bundle import write_bundle
 from ark_mlir.cli.main import main
 from ark_mlir.runtime.gpu.peers import ExportedPart, MappedParts, page_size
+from ark_mlir.runtime.hip import api as hip_api
 from ark_mlir.runtime.hip import library
 from ark_mlir.runtime.hip.api import HipApi
 from ark_mlir.runtime.hip.devices import make_driver
@@ -197,6 +198,21 @@ def test_a_system_that_lists_no_files(monkeypatch: pytest.MonkeyPatch, tmp_path:
     pretend_torch(monkeypatch, "6.4")
     monkeypatch.setattr(library, "_MAPS", tmp_path / "none")
     assert HipApi(FakeHip()).device_count == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "at_once"),
+    [(None, True), ("-1\n", True), ("8\n", True), ("?", True), ("0\n", False), ("1\n", False)],
+)
+def test_kernels_of_several_processes(
+    text: str | None, at_once: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """An option of AMD's kernel module limits the processes; a container may hide the option."""
+    option = tmp_path / "hws_max_conc_proc"
+    if text is not None:
+        option.write_text(text, encoding="ascii")
+    monkeypatch.setattr(hip_api, "_PROCESSES", option)
+    assert HipApi(FakeHip()).runs_processes_at_once is at_once
 
 
 @pytest.mark.parametrize("missing", ["hipExtMallocWithFlags", "hipDeviceAttribute_t"])
