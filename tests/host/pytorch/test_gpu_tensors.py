@@ -84,6 +84,34 @@ def test_graphs_that_stay_with_pytorch(
     assert re.search(filled(reason), found)
 
 
+def test_torch_compile_names_the_gpu_of_the_tensors(
+    backend: str,
+    fresh_torch: None,
+    logged: Callable[[], list[str]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A graph whose tensors claim to be on the second GPU; PyTorch executes what ark refuses."""
+    from ark_mlir.pytorch import backend as module
+
+    del fresh_torch
+    chosen: list[dict[str, Any]] = []
+
+    def refusing(program: ark.Program, **options: Any) -> ark.Executable:
+        del program
+        chosen.append(options)
+        raise ark.UnsupportedError("this machine has no such GPU")
+
+    monkeypatch.setattr(module, "device_of", lambda tensors: GPU1)
+    monkeypatch.setattr(module, "reason_against", lambda tensors, options: None)
+    monkeypatch.setattr(module, "compile", refusing)
+    fast = torch.compile(lambda x: x * 2 + 1, backend=module.backend)
+    x = torch.randn(8, 16)
+    assert torch.equal(fast(x), x * 2 + 1)
+    assert chosen == [{"target": backend, "devices": [1]}]
+    (line,) = logged()
+    assert "this machine has no such GPU; the subgraph runs in eager PyTorch" in line
+
+
 # -- a part on the stand-in ------------------------------------------------------------------
 
 
