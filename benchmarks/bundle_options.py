@@ -6,6 +6,10 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from protocol.suite import TORCH_DEVICES
+
+from ark_mlir.bundle import Bundle
+
 NOT_MEASURED = "not measured"
 
 
@@ -34,6 +38,14 @@ def bundle_parser(description: str | None, *, predicts: bool = False) -> argpars
     parser.add_argument("--target", default="cuda:sm_90a", help=f"target of {compiling}")
     parser.add_argument("--output", type=Path, help="write the table to a Markdown file")
     return parser
+
+
+def torch_device(bundle: Bundle) -> str:
+    """Returns PyTorch's name of the devices of a bundle: ``cpu``, or ``cuda`` for GPUs.
+
+    PyTorch for ROCm has the names of CUDA for AMD GPUs, and RCCL under the name ``nccl``.
+    """
+    return TORCH_DEVICES[bundle.manifest.target.backend]
 
 
 def add_one_gpu(parser: argparse.ArgumentParser) -> None:

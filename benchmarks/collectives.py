@@ -3,12 +3,12 @@
     python benchmarks/collectives.py --compile FOLDER [--ranks N]              # with the compiler
     python benchmarks/collectives.py --bundles FOLDER [--ranks N] [--output F] # with N GPUs
 
-The second command needs ark's runtime, numpy, ml_dtypes, cuda-python and PyTorch. Every
-arm runs a chain of collectives of bf16 on N GPUs, in which each collective needs the result of the
-one before: an operand is the mean over the ranks of the previous result. A time is the median over
-the samples of the additional time of a longer chain, divided by the number of additional
-collectives. `bytes` are those of the whole tensor: the operand of an all-reduce or of a
-reduce-scatter, the result of an all-gather.
+The second command needs ark's runtime, numpy, ml_dtypes, PyTorch, and cuda-python or hip-python.
+PyTorch for ROCm has RCCL under the name of NCCL. Every arm runs a chain of collectives of bf16 on N
+GPUs, in which each collective needs the result of the one before: an operand is the mean over the
+ranks of the previous result. A time is the median over the samples of the additional time of a
+longer chain, divided by the number of additional collectives. `bytes` are those of the whole
+tensor: the operand of an all-reduce or of a reduce-scatter, the result of an all-gather.
 
 nccl      NCCL, in a CUDA graph for each rank
 one-shot  the one-shot all-reduce of PyTorch's symmetric memory, in such graphs
@@ -44,7 +44,7 @@ os.environ.update(
 )
 
 import numpy as np
-from bundle_options import NOT_MEASURED, add_one_gpu, bundle_parser, device_options
+from bundle_options import NOT_MEASURED, add_one_gpu, bundle_parser, device_options, torch_device
 from table import table
 
 import ark_mlir as ark
@@ -222,7 +222,7 @@ class Chain:
         self._world: Any = ark.load(path)
         try:
             manifest = self._world.bundle.manifest
-            self._device = manifest.target.backend
+            self._device = torch_device(self._world.bundle)
             self._gpus = [0 if manifest.shares_device else rank for rank in range(ranks)]
             self._inputs = [self._full(rank, 1 + rank) for rank in range(ranks)]
             outputs = self._world.run(self._inputs)
@@ -339,7 +339,7 @@ class Session:
 
     def _device_of_bundles(self) -> str:
         for path in sorted(self.options.bundles.glob(f"*-{self.options.ranks}x*.arkbin")):
-            return read_bundle(path).manifest.target.backend
+            return torch_device(read_bundle(path))
         raise SystemExit(
             f"collectives: {self.options.bundles} has no bundle of {self.options.ranks} ranks"
         )

@@ -12,9 +12,10 @@ that a bundle uses the kind of its arm.
 
 A handwritten kernel, handoff.cu, which is not part of ark, shows the possible gain of `cluster`,
 and a barrier and packets for comparison. --compile builds it if nvcc is installed; otherwise the
-machine with the GPU needs nvcc.
+machine with the GPU needs nvcc. Its clusters and copies are those of NVIDIA's sm_90, so that AMD
+GPUs measure ark's kinds alone.
 
-The second command needs ark's runtime, numpy, cuda-python and PyTorch.
+The second command needs ark's runtime, numpy, PyTorch, and cuda-python or hip-python.
 """
 
 from __future__ import annotations
@@ -34,11 +35,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from bundle_options import bundle_parser
+from bundle_options import bundle_parser, torch_device
 from decode_arms import DeviceClock
 from table import table
 
 import ark_mlir as ark
+from ark_mlir.backends import backend_info
 from ark_mlir.bundle import Opcode
 
 SOURCE = Path(__file__).with_name("handoff.cu")
@@ -79,13 +81,31 @@ def size(text: str) -> Size:
 def parse() -> argparse.Namespace:
     parser = bundle_parser(__doc__)
     parser.add_argument(
-        "--sizes", type=size, nargs="+", default=(Size(16, 2048), Size(32, 4096)),
-        metavar="ROWSxCOLUMNS", help="rows of weights of an SM, and their length",
+        "--sizes", type=size, nargs="+", metavar="ROWSxCOLUMNS",
+        help="rows of weights of an SM, and their length; by default two for the SMs of the target",
     )  # fmt: skip
     parser.add_argument("--products", type=int, default=32, help="number of products of a chain")
     parser.add_argument("--iterations", type=int, default=8, help="iterations of each launch")
     parser.add_argument("--samples", type=int, default=9)
     return parser.parse_args()
+
+
+def count_parts(sms: int) -> dict[str, int]:
+    """Returns the number of SMs that compute a part of a product, by the names in `KINDS`."""
+    return {"all": sms, "some": sms - sms // 32}
+
+
+def choose_sizes(sms: int) -> list[Size]:
+    """Returns two sizes for a GPU. Their rows are as long as the result of a product of some SMs:
+    2048 and 4096 elements on an H200."""
+    rows = (16, 32) if sms < 200 else (8, 16)
+    return [Size(each, each * count_parts(sms)["some"]) for each in rows]
+
+
+def find_sizes(folder: Path) -> list[Size]:
+    """Returns the sizes of the chains in a folder."""
+    names = [path.stem.rpartition("-")[2] for path in folder.glob("chain-*.arkbin")]
+    return sorted({size(name) for name in names}, key=lambda each: (each.rows, each.columns))
 
 
 # -- with the compiler -----------------------------------------------------------------------------
@@ -117,8 +137,8 @@ def compile_all(options: argparse.Namespace) -> None:
     folder: Path = options.compile
     folder.mkdir(parents=True, exist_ok=True)
     target = resolve(options.target)
-    parts = {"all": target.sms, "some": target.sms - target.sms // 32}
-    for sizes in options.sizes:
+    parts = count_parts(target.sms)
+    for sizes in options.sizes or choose_sizes(target.sms):
         for name, sms in parts.items():
             program = stream(options.products, sms * sizes.rows, sizes.columns, sms)
             made = ark.compile(program, options.target, cache=False)
@@ -131,15 +151,19 @@ def compile_all(options: argparse.Namespace) -> None:
                 cache=False,
                 packets=kind == "packet",
             )
-            check_kind(made.bundle, kind)
+            found = find_kind(made.bundle)
+            if found != kind and target.backend != "cpu":
+                print(f"{sizes.text}: no chain for {kind}, as the compiler chooses {found}")
+                continue
             made.save(folder / sizes.file(f"chain-{kind}"))
     if target.backend == "cuda" and (nvcc := shutil.which("nvcc")):
         build_by_hand(nvcc, folder / BY_HAND)
 
 
 def get_kinds(backend: str) -> list[str]:
-    """Returns the kinds of hand-off of a backend; only cuda has packets between tasks."""
-    return [kind for kind in KINDS if kind != "packet" or backend == "cuda"]
+    """Returns the kinds of hand-off of a backend; only GPUs have packets between tasks."""
+    has_packets = backend_info(backend).has_task_packets
+    return [kind for kind in KINDS if kind != "packet" or has_packets]
 
 
 # -- with the GPU ----------------------------------------------------------------------------------
@@ -160,7 +184,7 @@ def check_kind(bundle: Any, kind: str) -> str:
     """Checks the kind of a chain that was made for it. On a cpu with few lanes, the kind may
     differ."""
     found = find_kind(bundle)
-    if found != kind and bundle.manifest.target.backend == "cuda":
+    if found != kind and torch_device(bundle) != "cpu":
         raise ark.InvalidUsageError(f"a chain for {kind} hands off by {found}")
     return found
 
@@ -174,11 +198,10 @@ class Pair:
         self.chain = ark.load(folder / sizes.file(f"chain-{kind}"))
         self.stream = ark.load(folder / sizes.file(f"stream-{KINDS[kind]}"))
         self.kind = check_kind(self.chain.bundle, kind)
-        manifest = self.chain.bundle.manifest
         self.products = len(self.chain.parameters)
         (weights,) = self.stream.parameters
         self.gigabytes = weights.bytes / 1e9
-        array, parts = make_weights(weights, self.products, manifest.target.backend)
+        array, parts = make_weights(weights, self.products, torch_device(self.chain.bundle))
         self.stream.bind({weights.name: array})
         self.chain.bind({buffer.name: parts[buffer.name] for buffer in self.chain.parameters})
         self._clocks = {"chain": DeviceClock(self.chain), "stream": DeviceClock(self.stream)}
@@ -209,16 +232,16 @@ class Pair:
         self.stream.close()
 
 
-def make_weights(buffer: Any, products: int, backend: str) -> tuple[Any, dict[str, Any]]:
+def make_weights(buffer: Any, products: int, device: str) -> tuple[Any, dict[str, Any]]:
     """Returns all weights, and the part of each product as a view."""
     rows, columns = buffer.shape
     rows //= products
-    if backend == "cuda":
+    if device != "cpu":
         import torch
 
         scale = columns**-0.5
         shape = (products * rows, columns)
-        weights: Any = torch.randn(shape, device="cuda", dtype=torch.bfloat16) * scale
+        weights: Any = torch.randn(shape, device=device, dtype=torch.bfloat16) * scale
     else:
         weights = np.zeros(buffer.shape, buffer.dtype.numpy)
     return weights, {
@@ -230,10 +253,12 @@ def measure(options: argparse.Namespace) -> list[Pair]:
     folder = options.bundles
     pairs = [
         Pair(folder, sizes, kind)
-        for sizes in options.sizes
+        for sizes in options.sizes or find_sizes(folder)
         for kind in KINDS
         if (folder / sizes.file(f"chain-{kind}")).exists()
     ]
+    if not pairs:
+        raise SystemExit(f"handoff: {folder} has no chain; --compile writes chains")
     for _ in range(options.samples + 1):
         for pair in pairs:
             pair.sample(options.iterations)

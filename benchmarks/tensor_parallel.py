@@ -40,7 +40,7 @@ os.environ.update(
     NCCL_NVLS_ENABLE="0", TORCH_SYMM_MEM_DISABLE_MULTICAST="1", NVSHMEM_DISABLE_NVLS="1"
 )
 
-from bundle_options import NOT_MEASURED, add_one_gpu, bundle_parser, device_options
+from bundle_options import NOT_MEASURED, add_one_gpu, bundle_parser, device_options, torch_device
 from decode_settings import SETTINGS, untied
 from table import table
 from tensor_parallel_ark import ArkArm, ArkRanks, Problem, bundle_path
@@ -193,7 +193,7 @@ class Session:
             for ranks in self.options.ranks:
                 path = bundle_path(self.options.bundles, name, ranks)
                 if path.exists():
-                    return read_bundle(path).manifest.target.backend
+                    return torch_device(read_bundle(path))
         raise SystemExit(f"tensor_parallel: {self.options.bundles} has no bundle of these settings")
 
     def measure(self, name: str) -> None:

@@ -27,7 +27,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 import numpy as np
-from bundle_options import NOT_MEASURED
+from bundle_options import NOT_MEASURED, torch_device
 from table import table
 from tensor_parallel_ark import ArkArm, ArkRanks, Problem, bundle_path
 
@@ -83,7 +83,7 @@ class OneGpuSession:
             for ranks in self._worlds:
                 path = bundle_path(self._folder, name, ranks, one_gpu=True)
                 if path.exists():
-                    return read_bundle(path).manifest.target.backend
+                    return torch_device(read_bundle(path))
         raise SystemExit(f"tensor_parallel: {self._folder} has no bundle of these settings")
 
     def measure(self, name: str) -> None:

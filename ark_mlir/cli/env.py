@@ -16,6 +16,8 @@ from .common import Commands, add_command, import_compiler
 from .readiness import find_readiness
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ..runtime.cuda.survey import Gpu
 
 # Packages that ark can use; `ark env` reads the versions without an import.
@@ -73,6 +75,7 @@ def collect() -> dict[str, dict[str, Any]]:
     from ..runtime.cpu import host
 
     nvidia = _devices("/dev", "nvidia[0-9]*")
+    amd = _devices("/dev/dri", "renderD*") if Path("/dev/kfd").exists() else _NONE
     vectors = [name for name in _VECTORS if not host.missing_features((name,))]
     return {
         "ark": {
@@ -90,8 +93,8 @@ def collect() -> dict[str, dict[str, Any]]:
             "cores": host.cores(),
             "vectors": ", ".join(vectors) or "unknown",
             "nvidia": nvidia,
-            **({} if nvidia == _NONE else {"memory of ranks": _sharing()}),
-            "amd": _devices("/dev/dri", "renderD*") if Path("/dev/kfd").exists() else "none",
+            "amd": amd,
+            **_memory_of_ranks({"cuda": nvidia, "hip": amd}),
         },
         "gpus": {**gpus(), **amd_gpus()},
         "targets": {name: str(each) for name, each in find_readiness().items()},
@@ -214,11 +217,23 @@ def _devices(folder: str, pattern: str) -> str:
     return ", ".join(sorted(path.name for path in Path(folder).glob(pattern))) or _NONE
 
 
-def _sharing() -> str:
-    """Returns the way in which processes share memory of GPUs; loads NVIDIA's driver."""
+def _memory_of_ranks(devices: Mapping[str, str]) -> dict[str, str]:
+    """Returns the way in which processes share memory of GPUs; loads the vendor's driver.
+
+    Args:
+        devices: the devices of this machine for each backend.
+
+    There is no entry if the machine has no GPU, and an entry for each backend if it has GPUs of
+    both vendors.
+    """
     from ..distributed.gpu_memory import find_sharing
 
-    return find_sharing("cuda")
+    present = [backend for backend, names in devices.items() if names != _NONE]
+    one = len(present) == 1
+    return {
+        "memory of ranks" if one else f"memory of ranks, {backend}": find_sharing(backend)
+        for backend in present
+    }
 
 
 def _setting(knob: knobs.Knob[Any]) -> str:

@@ -80,12 +80,12 @@ class CompileOptions:
         cache: True to look up the bundle in the cache and to store it there, False not to, or the
             cache's folder. None means ARK_CACHE and ARK_CACHE_DIR. A compilation with `dump_dir`
             does not use the cache.
-        devices: cuda only: numbers of the GPUs to run on. With a list of programs, one GPU for each
+        devices: GPUs only: numbers of the GPUs to run on. With a list of programs, one GPU for each
             program, or one GPU whose SMs all programs share. None means the first GPUs of the
             machine, one for each program. In a process that is one rank: the GPU of this rank, or
             the GPUs of all ranks; None means the GPU whose number is the local rank.
-        device: cuda only: the number of one GPU to run on: ``device=1`` is ``devices=[1]``.
-        concurrent: cuda only: `devices` may name a GPU for several ranks, as ``[0, 0]``. Each of
+        device: GPUs only: the number of one GPU to run on: ``device=1`` is ``devices=[1]``.
+        concurrent: GPUs only: `devices` may name a GPU for several ranks, as ``[0, 0]``. Each of
             these ranks has an equal part of the SMs and a launch of its own, and the launches run
             at once. Without `concurrent`, a GPU that is named twice is an error.
         domains: several ranks only: the NVLink domain of each rank, such as ``[0, 0, 1, 1]``. GPUs

@@ -75,6 +75,7 @@ def read_facts(api: GpuApi) -> dict[str, Any]:
         "ordinal": api.ordinal,
         "page": _find_page(api),
         "at_once": api.runs_processes_at_once,
+        "setting": api.process_setting,
     }
 
 
@@ -114,12 +115,10 @@ def _check_shared_gpu(
     names = " and ".join(map(str, ranks))
     ordinal = messages[ranks[0]].body["ordinal"]
     if not all(messages[rank].body["at_once"] for rank in ranks):
-        has_mps = messages[0].body["vendor"][1] == "NVIDIA"
-        remedy = ", or start MPS (nvidia-cuda-mps-control -d)" if has_mps else ""
         raise UnsupportedError(
             f"ranks {names} are on one GPU ({uuid}), where kernels of two processes do not run at "
-            f"the same time: take a GPU for each rank, or one process with devices=[{ordinal}]"
-            f"{remedy}"
+            f"the same time: take a GPU for each rank, or one process with devices=[{ordinal}], "
+            f"or {messages[0].body['setting']}"
         )
     lanes = sum(len(lanes_of_rank(bundle, rank)) for rank in ranks)
     if lanes > messages[ranks[0]].body["sms"]:

@@ -329,16 +329,15 @@ def find_sharing(backend: str) -> str:
         return f"unknown: {error.message}"
     with ExitStack() as resources:
         resources.callback(api.close)
-        nbytes = page_size(api)
         try:
-            part = ExportedPart(api, nbytes)
+            part = ExportedPart(api, page_size(api))
             resources.callback(part.release)
             os.close(part.export())
             return FILES
         except (DeviceError, UnsupportedError):
             pass  # the next way of sharing memory is tried
         try:
-            block = LentBlock(api, nbytes)
+            block = LentBlock(api, _PAGE)
             resources.callback(block.free)
             block.handle()
             return LEGACY.format(api.library)

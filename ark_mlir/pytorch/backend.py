@@ -58,9 +58,9 @@ def backend(
     Args:
         options: ``target``, the fields of ``ark.CompileOptions``, ``sizes`` and ``new_sizes``, as
             in ``torch.compile(module, backend="ark", options={"target": "cpu:4"})``. By default the
-            target is the device of the tensors: the host, or an NVIDIA GPU. A program on the host
-            that takes at most 100 µs and has at most 64 KiB of buffers then has one lane, and the
-            calling thread runs it. A target of ARK_TARGET is taken as it is. With
+            target is the device of the tensors: the host, or a GPU of NVIDIA or AMD. A program on
+            the host that takes at most 100 µs and has at most 64 KiB of buffers then has one lane,
+            and the calling thread runs it. A target of ARK_TARGET is taken as it is. With
             ``sizes="padded"``, the default, sizes that change are padded to the next of 4, 6, 8,
             12, 16, 24 and so on where the ops permit it; with ``"exact"``, each size is compiled.
             With ``new_sizes="background"``, the default, a thread compiles the program of a new
@@ -68,8 +68,8 @@ def backend(
             ``"wait"``, the first call of a new size waits for its program. With
             dynamic sizes, only the first compilation of a function or ``forward`` waits, whichever
             dtype, mode and module it is for.
-        mode: ``"reduce-overhead"`` records the graph in a CUDA graph if its tensors are on a GPU.
-            Other modes of PyTorch have no effect, and the logger warns about them.
+        mode: ``"reduce-overhead"`` records the graph in a CUDA or HIP graph if its tensors are on a
+            GPU. Other modes of PyTorch have no effect, and the logger warns about them.
 
     If a result needs gradients, the first call of ``backward`` compiles the backward pass. A graph
     with tensors on several devices runs in eager PyTorch as a whole; the logger ``ark.pytorch``

@@ -23,6 +23,8 @@ _LOG = logging.getLogger("ark.pytorch")
 class Captured:
     """A callable that records a function on GPU tensors in a CUDA graph, and replays it.
 
+    PyTorch for ROCm records a HIP graph with the same functions.
+
     The first call runs the function, as ark and PyTorch need before a capture; the second one
     records it. Later calls copy their inputs to the tensors of the graph, and return copies of its
     results, so that a result stays valid after the next call. Parameters are read in place, also

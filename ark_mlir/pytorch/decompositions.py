@@ -1,8 +1,8 @@
 """The decompositions of ATen ops before a graph is partitioned.
 
 The core ATen decompositions of PyTorch apply to all ops that ark does not support itself. Three
-more rules serve training, and one serves LSTMs on the host. PyTorch traces them, so that a subgraph
-that ark cannot compile runs in eager PyTorch like any other.
+more rules serve training, one serves LSTMs on the host, and one AMD GPUs. PyTorch traces them, so
+that a subgraph that ark cannot compile runs in eager PyTorch like any other.
 """
 
 # pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownParameterType=false
@@ -39,6 +39,7 @@ def decompositions() -> dict[Any, Any]:
         _op("_scaled_dot_product_efficient_attention_backward"): _efficient_backward,
         _op("native_dropout"): _dropout,
         _op("mkldnn_rnn_layer"): _lstm_layer,
+        **_rules_for_rocm(),
     }
 
 
@@ -48,6 +49,21 @@ def _core() -> dict[Any, Any]:
     translated = set(names())
     rules = core_aten_decompositions()
     return {op: rule for op, rule in rules.items() if str(op) not in translated}
+
+
+def _rules_for_rocm() -> dict[Any, Any]:
+    """Returns the rule for the batch norm of MIOpen, an op that only PyTorch for ROCm calls.
+
+    The core decompositions have none. Inductor's module has one, and registers it for Autograd as
+    well, so that a training step updates the running statistics. Versions of PyTorch without the
+    rule execute the op themselves.
+    """
+    if not torch.version.hip:
+        return {}
+    from torch._inductor.decomposition import decompositions as rules
+
+    op = _op("miopen_batch_norm")
+    return {op: rules[op]} if op in rules else {}
 
 
 def _op(name: str) -> Any:

@@ -1,4 +1,9 @@
-"""The device of a graph, which is the device of its tensors."""
+"""The device of a graph, which is the device of its tensors.
+
+PyTorch for ROCm calls AMD GPUs ``cuda``, and has the functions of ``torch.cuda`` for them: streams,
+graphs, the current device and the addresses of tensors. So this module alone tells the two vendors
+apart.
+"""
 
 # pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportUnknownParameterType=false
@@ -10,9 +15,29 @@ from typing import Any
 
 import torch
 
-__all__ = ["device_of", "is_readable", "options_for", "reason_against"]
+__all__ = ["backend_of", "device_of", "is_readable", "options_for", "reason_against"]
 
 _GPU_ALIGNMENT = 16  # of buffers that a kernel for GPUs reads, in bytes
+_BACKENDS = ("cpu", "cuda", "hip")  # of the devices on which ark takes tensors of PyTorch
+
+
+def backend_of(device: torch.device) -> str:
+    """Returns the name of the backend for a device of PyTorch; other devices keep their type.
+
+    Example:
+        >>> backend_of(torch.device("cuda:1"))
+        'cuda'
+
+        With PyTorch for ROCm, the result is ``'hip'``.
+    """
+    if device.type == "cuda" and torch.version.hip:
+        return "hip"
+    return device.type
+
+
+def _name(device: torch.device) -> str:
+    """Returns the name of a device in messages, in which AMD GPUs are called ``rocm``."""
+    return str(device).replace("cuda", "rocm") if backend_of(device) == "hip" else str(device)
 
 
 def device_of(tensors: Iterable[torch.Tensor]) -> torch.device | None:
@@ -35,15 +60,15 @@ def reason_against(tensors: Iterable[torch.Tensor], options: Mapping[str, Any]) 
     given = list(tensors)
     device = device_of(given)
     if device is None:
-        names = ", ".join(sorted({str(tensor.device) for tensor in given}))
+        names = ", ".join(sorted({_name(tensor.device) for tensor in given}))
         return f"tensors are on several devices ({names}), but a program of ark runs on one"
-    if device.type not in ("cpu", "cuda") or (device.type == "cuda" and torch.version.hip):
-        kind = "rocm" if device.type == "cuda" else device.type
-        return f"tensors are on {kind}, but ark runs on the host and on NVIDIA GPUs"
+    own = backend_of(device)
+    if own not in _BACKENDS:
+        return f"tensors are on {device.type}, but ark runs on the host, NVIDIA GPUs and AMD GPUs"
     target = options.get("target")
-    backend = str(target).partition(":")[0] if target is not None else device.type
-    if backend in ("cpu", "cuda") and backend != device.type:
-        return f"tensors are on {device}, but the target is {target}"
+    backend = own if target is None else str(target).partition(":")[0]
+    if backend in _BACKENDS and backend != own:
+        return f"tensors are on {_name(device)}, but the target is {target}"
     return None
 
 
@@ -54,7 +79,7 @@ def options_for(device: torch.device, options: Mapping[str, Any]) -> dict[str, A
     """
     chosen = dict(options)
     if device.type == "cuda":
-        chosen.setdefault("target", "cuda")
+        chosen.setdefault("target", backend_of(device))
         if "devices" not in chosen and not _names_a_gpu(str(chosen["target"])):
             index: Any = device.index  # None for "cuda"
             chosen["devices"] = [torch.cuda.current_device() if index is None else index]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["CompiledSubgraph", "Role", "build_program"]
 
 
-# Compares the addresses of tensors with numbers; PyTorch has the function in builds for CUDA.
+# Compares the addresses of tensors with numbers; PyTorch has the function in builds for GPUs.
 equal_addresses: Callable[[list[torch.Tensor], list[int], list[int]], bool] | None = getattr(
     torch._C,  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     "_tensors_data_ptrs_at_indices_equal",
@@ -142,7 +142,7 @@ class CompiledSubgraph(torch.nn.Module):
         """Binds the parameters whose memory is not that of the last call, and copies that are old.
 
         A call compares the addresses of all parameters, often hundreds, in one call of PyTorch if
-        it is built for CUDA. Otherwise `map` reads them faster than a loop. Only tensors that are
+        it is built for GPUs. Otherwise `map` reads them faster than a loop. Only tensors that are
         not contiguous have their strides compared: the strides of the others follow from the
         shape, and reading them allocates a tuple.
         """

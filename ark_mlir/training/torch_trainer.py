@@ -74,7 +74,7 @@ def from_torch(
             get, and those without ``requires_grad``, keep their values.
         clip: the largest global norm of the gradients; None does not clip.
         steps: the largest number of steps of one launch.
-        target: the target to compile for, such as ``"cpu"`` or ``"cuda"``.
+        target: the target to compile for, such as ``"cpu"``, ``"cuda"`` or ``"hip"``.
         **options: options of ``ark.compile``.
 
     Raises:

@@ -51,7 +51,7 @@ class Trainer:
         batch: a function of the index of a step that returns the inputs of the step, by the names
             of ``loop.input``. If training resumes, equal indices must give equal batches. Or a
             :class:`Queue`, whose thread makes batches while steps run; :meth:`close` closes it.
-        target: the target to compile for, such as ``"cpu"`` or ``"cuda"``.
+        target: the target to compile for, such as ``"cpu"``, ``"cuda"`` or ``"hip"``.
         bind: parameters, and initial values of states, as for ``Executable.bind``.
         save: the ``.safetensors`` file of the states; see :meth:`save`.
         save_every: the number of steps between two saves; None saves at the end of a run only.

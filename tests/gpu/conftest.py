@@ -24,14 +24,9 @@ from processes import Launch, read_result
 
 SCRIPT = Path(__file__).with_name("world_scenarios.py")
 FOLDER = Path(os.environ.get("ARK_GPU_BUNDLES", Path(__file__).parents[2] / "build" / "gpu"))
-_TORCH_COMPILE = 'torch.compile(backend="ark") supports NVIDIA GPUs only'
 # The files whose tests are skipped if the bundles are for AMD GPUs, with the reason.
 FOR_NVIDIA = {
-    "test_architectures.py": _TORCH_COMPILE,
     "test_assemblers.py": "ptxas, nvJitLink and the assembler in the driver are NVIDIA's",
-    "test_legacy_ipc.py": "the limits of legacy IPC are tested with functions of CUDA",
-    "test_torch_compile.py": _TORCH_COMPILE,
-    "test_torch_training.py": _TORCH_COMPILE,
 }
 
 
@@ -39,6 +34,12 @@ def backend_of_bundles() -> str:
     """Returns the backend of the exported programs; ``cuda`` if there are none."""
     path = FOLDER / "good.arkbin"
     return read_bundle(path).manifest.target.backend if path.exists() else "cuda"
+
+
+@pytest.fixture
+def backend() -> str:
+    """The backend of the exported programs."""
+    return backend_of_bundles()
 
 
 class Executed:

@@ -1,4 +1,4 @@
-"""Memory that two processes share by legacy CUDA IPC, on one GPU."""
+"""Memory that two processes share by legacy IPC of CUDA or HIP, on one GPU."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import sys
 import numpy as np
 import pytest
 
+from ark_mlir.backends import backend_info
 from ark_mlir.distributed.gpu_memory import FILES, LEGACY, find_sharing
-from ark_mlir.runtime.cuda.api import CudaApi
 from ark_mlir.runtime.gpu.legacy_ipc import LentBlock
 from ark_mlir.runtime.gpu.memory import DeviceMemory, download
 
@@ -21,37 +21,38 @@ SIZE = 6 << 20
 OTHER = """
 import sys
 import numpy as np
-from ark_mlir.runtime.cuda.api import CudaApi
+from ark_mlir.backends import backend_info
 from ark_mlir.runtime.gpu.legacy_ipc import BorrowedBlock
 from ark_mlir.runtime.gpu.memory import download
 
-api = CudaApi()
+api = backend_info(sys.argv[4]).make_gpu_api()
 api.open()
 block = BorrowedBlock(api, bytes.fromhex(sys.argv[1]), int(sys.argv[2]))
 count = int(sys.argv[3]) // 4
-stream = api.call("cuStreamCreate", 1)
+stream = api.call(api.names.create_stream, 1)
 seen = download(api, stream, block.address, np.dtype(np.int32), (count,))
 more = seen + 1
-api.call("cuMemcpyHtoDAsync", block.address, more.ctypes.data, more.nbytes, stream)
-api.call("cuStreamSynchronize", stream)
+api.call(api.names.to_device, block.address, more.ctypes.data, more.nbytes, stream)
+api.call(api.names.await_stream, stream)
 block.close()
 print(block.address % (2 << 20), int(seen.sum(dtype=np.int64)))
 """
 
 
-def test_the_way_of_this_machine() -> None:
-    assert find_sharing() in (FILES, LEGACY)
+def test_the_way_of_this_machine(backend: str) -> None:
+    library = backend_info(backend).make_gpu_api().library
+    assert find_sharing(backend) in (FILES, LEGACY.format(library))
 
 
-def test_another_process_maps_the_memory() -> None:
-    api = CudaApi()
+def test_another_process_maps_the_memory(backend: str) -> None:
+    api = backend_info(backend).make_gpu_api()
     api.open()
-    stream = api.call("cuStreamCreate", 1)
+    stream = api.call(api.names.create_stream, 1)
     block = LentBlock(api, SIZE)
     words = np.arange(SIZE // 4, dtype=np.int32)
-    api.call("cuMemcpyHtoDAsync", block.address, words.ctypes.data, words.nbytes, stream)
-    api.call("cuStreamSynchronize", stream)
-    arguments = [block.handle().hex(), str(block.offset), str(SIZE)]
+    api.call(api.names.to_device, block.address, words.ctypes.data, words.nbytes, stream)
+    api.call(api.names.await_stream, stream)
+    arguments = [block.handle().hex(), str(block.offset), str(SIZE), backend]
     output = subprocess.run(
         [sys.executable, "-c", OTHER, *arguments],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
@@ -66,5 +67,5 @@ def test_another_process_maps_the_memory() -> None:
     block.free()
     # The GPU has the memory again.
     DeviceMemory(api, stream, SIZE).free()
-    api.call("cuStreamDestroy", stream)
+    api.call(api.names.destroy_stream, stream)
     api.close()

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from torch_modules import bytes_of_copies, mlp
+from torch_modules import bytes_of_copies, mlp, target_of
 
 pytest.importorskip("ark_mlir._mlir_libs", reason="ark is installed without its compiler")
 
@@ -66,7 +66,7 @@ def test_from_torch_takes_tensors_of_the_gpu(torch: Any) -> None:
     program = ark.from_torch(net, x)
     parameters = program.state_dict()
     assert all(tensor.is_cuda for tensor in parameters.values())
-    with ark.compile(program, target="cuda").bind(parameters) as executable:
+    with ark.compile(program, target=target_of(torch)).bind(parameters) as executable:
         assert executable.report().bound_in_place == sum(t.nbytes for t in parameters.values())
         (before,) = executable.run(x).values()
         net[0].weight.add_(1)  # the next run sees the write
@@ -125,7 +125,7 @@ def test_parameters_are_read_in_place(torch: Any) -> None:
 
 
 def test_addresses_are_compared_in_one_call(torch: Any) -> None:
-    """PyTorch for CUDA compares the addresses of chosen tensors; -1 is the address of none."""
+    """PyTorch for GPUs compares the addresses of chosen tensors; -1 is the address of none."""
     from ark_mlir.pytorch import subgraph
 
     equal = subgraph.equal_addresses

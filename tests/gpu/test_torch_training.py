@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from torch_modules import bytes_of_copies, mlp
+from torch_modules import bytes_of_copies, mlp, target_of
 
 import ark_mlir as ark
 
@@ -129,7 +129,8 @@ def test_a_whole_step_in_one_kernel(torch: Any) -> None:
         optimizer.step()
         wanted.append(value.item())
     step = {"optimizer": torch.optim.SGD(net.parameters(), 0.1, 0.9), "steps": 4}
-    with ark.training.from_torch(net, loss, batches[0], target="cuda", **step) as trainer:
+    target = target_of(torch)
+    with ark.training.from_torch(net, loss, batches[0], target=target, **step) as trainer:
         assert trainer.run(batches).tolist() == pytest.approx(wanted, rel=1e-5)
         trainer.load_into(net)
     for ours, theirs in zip(net.parameters(), eager.parameters(), strict=True):

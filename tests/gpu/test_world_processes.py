@@ -12,6 +12,8 @@ import pytest
 from conftest import backend_of_bundles
 from processes import Launch, count_gpus, two_gpus
 
+from ark_mlir.backends import backend_info
+
 # The results of the programs of two ranks: the sum of 3 * i for i below 4096, and 3 * 3.
 SUMS = [3.0 * 4095 * 4096 / 2, 9.0]
 
@@ -115,8 +117,13 @@ def test_a_stopped_rank(launch: Launch) -> None:
 
 
 @pytest.mark.skipif(count_gpus() < 1, reason="needs a GPU")
-def test_two_ranks_on_one_gpu_are_refused(launch: Launch) -> None:
+def test_two_ranks_on_one_gpu(launch: Launch, backend: str) -> None:
+    """AMD GPUs run kernels of two processes at once, and NVIDIA GPUs only with MPS."""
+    at_once = backend_info(backend).make_gpu_api().runs_processes_at_once
     for kind, text in launch("one_gpu"):
+        if at_once:
+            assert (kind, text) == ("none", repr([SUMS, SUMS]))
+            continue
         assert kind == "UnsupportedError"
         assert "ranks 0 and 1 are on one GPU (GPU-" in text
         assert "devices=[0]" in text

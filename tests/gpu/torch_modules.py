@@ -1,4 +1,5 @@
-"""A module of PyTorch on the GPU, and the copies that PyTorch's profiler sees."""
+"""A module of PyTorch on the GPU, the target of ark for it, and the copies that PyTorch's profiler
+sees."""
 
 from __future__ import annotations
 
@@ -14,6 +15,11 @@ def mlp(torch: Any, dtype: Any = None) -> Any:
     return net.to(device="cuda", dtype=dtype or torch.float32)
 
 
+def target_of(torch: Any) -> str:
+    """Returns the target for PyTorch's GPUs; PyTorch for ROCm calls AMD GPUs ``cuda``, too."""
+    return "hip" if torch.version.hip else "cuda"
+
+
 def bytes_of_copies(torch: Any, function: Callable[[], Any], trace: Path) -> list[int]:
     """Returns the sizes of the copies between host and GPU while a function runs."""
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
@@ -21,5 +27,6 @@ def bytes_of_copies(torch: Any, function: Callable[[], Any], trace: Path) -> lis
         torch.cuda.synchronize()
     profile.export_chrome_trace(str(trace))
     events = json.loads(trace.read_text())["traceEvents"]
-    names = ("Memcpy DtoH", "Memcpy HtoD")
+    # The last two are names of PyTorch for ROCm.
+    names = ("Memcpy DtoH", "Memcpy HtoD", "CopyDeviceToHost", "CopyHostToDevice")
     return [e["args"]["bytes"] for e in events if e.get("name", "").startswith(names)]

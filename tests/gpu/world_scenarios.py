@@ -170,8 +170,14 @@ def stopped() -> Any:
 
 
 def one_gpu() -> Any:
-    """All ranks name the same GPU."""
-    return error_of(lambda: ark.load(FOLDER / "world.arkbin", devices=[0]))
+    """All ranks name the same GPU, with a program for half of it each."""
+
+    def work() -> list[list[float]]:
+        with ark.load(FOLDER / "world-shared.arkbin", devices=[0]) as executable:
+            executable.bind({"w": np.full(4096, member().rank + 1, np.float32)})
+            return [sums(executable, iterations=count) for count in (1, 100)]
+
+    return error_of(work)
 
 
 def swapped() -> Any:

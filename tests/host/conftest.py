@@ -129,6 +129,16 @@ def keep_context() -> None:
     api.call("cuDevicePrimaryCtxRetain", api.device)
 
 
+@pytest.fixture(params=["FakeCuda", "FakeHip"], ids=["cuda", "hip"])
+def vendor(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The class of the stand-in for GPUs of a vendor."""
+    from ark_mlir.testing import fake_gpu
+
+    chosen = getattr(fake_gpu, request.param)
+    monkeypatch.setattr(fake_gpu.OnDevice, "device_type", chosen.device_type)
+    return chosen
+
+
 @pytest.fixture(scope="session")
 def pick_splitting(pick_target: Callable[[str], str]) -> Callable[[str], Any]:
     """Returns targets for tests of ops that are split for idle SMs. A GPU target gets as few SMs as

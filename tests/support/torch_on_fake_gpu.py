@@ -1,4 +1,4 @@
-"""Tensors of torch that claim to be on a GPU, and the stand-in for NVIDIA's driver."""
+"""Tensors of torch that claim to be on a GPU, and the stand-ins for CUDA and HIP."""
 
 from __future__ import annotations
 
@@ -25,13 +25,18 @@ def on_gpu(tensor: Any) -> Any:
     return tensor.as_subclass(Tensor)
 
 
-def make_cuda(monkeypatch: pytest.MonkeyPatch, vendor: type[FakeCuda] = FakeCuda) -> FakeCuda:
-    """Returns a stand-in for NVIDIA's driver; torch reports the stream ``current`` of it.
+def claim_vendor(monkeypatch: pytest.MonkeyPatch, vendor: type[FakeCuda]) -> None:
+    """Makes torch claim to be built for a vendor's GPUs, which it calls ``cuda`` in any case."""
+    monkeypatch.setattr(torch.version, "hip", "6.4" if vendor.backend == "hip" else None)
 
-    torch claims to be built for the vendor of the stand-in.
+
+def make_cuda(monkeypatch: pytest.MonkeyPatch, vendor: type[FakeCuda] = FakeCuda) -> FakeCuda:
+    """Returns a stand-in for the library of a vendor; torch reports the stream ``current`` of it.
+
+    torch claims to be built for the vendor.
     """
     cuda = vendor()
-    monkeypatch.setattr(torch.version, "hip", "6.4" if cuda.backend == "hip" else None)
+    claim_vendor(monkeypatch, vendor)
     monkeypatch.setattr(
         torch._C,  # noqa: SLF001
         "_cuda_getCurrentRawStream",

@@ -72,6 +72,7 @@ class CudaApi(GpuApi):
     library = "CUDA"
     device_type = CUDA
     warp_size = CUDA_WARP_SIZE
+    process_setting = "start MPS (nvidia-cuda-mps-control -d)"
     host_flags = _DEVICEMAP
     default_stream = _LEGACY_STREAM
 

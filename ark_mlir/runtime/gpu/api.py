@@ -65,6 +65,7 @@ class GpuApi(ABC):
         library: the name of the vendor's interface: ``CUDA`` or ``HIP``.
         device_type: DLPack's type of the device.
         warp_size: the number of threads of a warp.
+        process_setting: what to do so that kernels of several processes run at the same time.
         host_flags: the flags of pinned memory of the host that the device can address.
         coherent_flags: further arguments of `names.allocate_coherent`.
         is_coherent: True if all memory of the device is coherent: the host may read and write it
@@ -78,6 +79,7 @@ class GpuApi(ABC):
     library: str
     device_type: int
     warp_size: int
+    process_setting: str
     host_flags: int
     coherent_flags: tuple[int, ...] = ()
     is_coherent: bool = True
@@ -206,7 +208,10 @@ class GpuApi(ABC):
     @property
     @abstractmethod
     def runs_processes_at_once(self) -> bool:
-        """True if kernels of several processes certainly run on the GPU at the same time."""
+        """True if the GPU is set up to run kernels of several processes at the same time.
+
+        A launch still checks that it begins, since other work may leave no room.
+        """
 
     @abstractmethod
     def uuid_of(self, ordinal: int) -> str:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import DeviceError, UnsupportedError
 from ...units import counted
-from ..arrays.streams import ROCM
+from ..arrays.streams import ROCM, loaded_torch
 from ..drivers.abi import HIP_WARP_SIZE
 from ..gpu.api import GpuApi, Launcher, Names, format_uuid
 from .image import HipImage
-from .library import architecture_of, find_library, plain_message, text_of
+from .library import architecture_of, check_one_hip, find_library, plain_message, text_of
 from .records import UNCACHED, AccessDesc, AllocationProp, Location
 
 if TYPE_CHECKING:
@@ -29,6 +30,10 @@ _CAPTURE_MODE_RELAXED = 2
 _ROCM = "install ROCm 6.0 or later, and check that rocminfo lists the GPU"
 # The version of HIP from which on it imports the number of a file.
 _TAKES_FILES = 70100000
+# The option with the number of processes whose queues run at once, and the values with which
+# processes take turns. By default, the number is that of the address spaces of compute queues.
+_PROCESSES = Path("/sys/module/amdgpu/parameters/hws_max_conc_proc")
+_ONE_PROCESS = (0, 1)
 # Errors of HIP for a kind of memory that it does not have.
 _NO_SUCH_MEMORY = ("hipErrorInvalidValue", "hipErrorNotSupported")
 
@@ -42,7 +47,8 @@ class HipApi(GpuApi):
         library: hip-python, or a stand-in.
         ordinal: HIP's number of the device.
 
-    Raises UnsupportedError if hip-python, ROCm or a GPU is missing.
+    Raises UnsupportedError if hip-python, ROCm or a GPU is missing, or if PyTorch uses another HIP
+    library than hip-python.
     """
 
     names = Names(
@@ -82,6 +88,7 @@ class HipApi(GpuApi):
     library = "HIP"
     device_type = ROCM
     warp_size = HIP_WARP_SIZE
+    process_setting = "load the kernel module amdgpu without its option hws_max_conc_proc"
     host_flags = _HOST_MALLOC_MAPPED | _HOST_MALLOC_COHERENT
     coherent_flags = (_DEVICE_MALLOC_FINEGRAINED,)
     is_coherent = False
@@ -102,6 +109,8 @@ class HipApi(GpuApi):
             raise UnsupportedError(
                 f"there is no GPU {ordinal}: this process sees {counted(count, 'GPU')}"
             )
+        if (torch := loaded_torch(ROCM)) is not None:
+            check_one_hip(torch)
 
     def call(self, name: str, *arguments: object) -> Any:
         """See :meth:`GpuApi.call`."""
@@ -232,9 +241,13 @@ class HipApi(GpuApi):
 
     @property
     def runs_processes_at_once(self) -> bool:
-        """See :meth:`GpuApi.runs_processes_at_once`: HIP has no query, and processes may take turns
-        on a GPU."""
-        return False
+        """See :meth:`GpuApi.runs_processes_at_once`.
+
+        The scheduler of an AMD GPU runs queues of several processes at once, unless an option of
+        the kernel module limits it to one process (docs/rationale.md).
+        """
+        limit = _read_limit_of_processes()
+        return limit is None or limit not in _ONE_PROCESS
 
     def uuid_of(self, ordinal: int) -> str:
         """See :meth:`GpuApi.uuid_of`."""
@@ -308,6 +321,17 @@ class HipApi(GpuApi):
 
     def _file_descriptor(self) -> Any:
         return self.driver.hipMemAllocationHandleType.hipMemHandleTypePosixFileDescriptor
+
+
+def _read_limit_of_processes() -> int | None:
+    """Returns the number of processes that may run on a GPU at once, None if it is not known.
+
+    A container may hide the options of the kernel's modules.
+    """
+    try:
+        return int(_PROCESSES.read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return None
 
 
 @contextmanager

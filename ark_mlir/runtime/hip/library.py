@@ -6,13 +6,14 @@ import ctypes
 import importlib
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from ...errors import UnsupportedError
 
 __all__ = [
-    "ENUMERATIONS", "FUNCTIONS", "INSTALL", "HipLibrary", "architecture_of", "find_library",
-    "import_hip", "plain_message", "text_of",
+    "ENUMERATIONS", "FUNCTIONS", "INSTALL", "HipLibrary", "architecture_of", "check_one_hip",
+    "find_library", "import_hip", "plain_message", "text_of",
 ]  # fmt: skip
 
 # The command that installs hip-python.
@@ -77,6 +78,8 @@ ENUMERATIONS = {
     "hipMemAllocationHandleType": ("hipMemHandleTypePosixFileDescriptor",),
     "hipPointer_attribute": ("HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL",),
 }
+_MAPS = Path("/proc/self/maps")  # the files that this process has mapped
+_HIP_LIBRARY = re.compile(r"/\S*/libamdhip64\.so[\w.]*$")
 # The module with the C functions until version 7, and from version 10 on.
 _C_MODULES = ("chip", "cyhip")
 
@@ -179,6 +182,34 @@ def plain_message(error: Exception) -> str:
 def text_of(name: str | bytes) -> str:
     """Returns a name in the properties of a device, which has bytes until version 7."""
     return name.decode("utf-8", "replace") if isinstance(name, bytes) else name
+
+
+def check_one_hip(torch: Any) -> None:
+    """Raises UnsupportedError if this process has loaded another HIP library than PyTorch's.
+
+    Wheels of PyTorch have a copy of the library, and hip-python may find that of ROCm. A stream or
+    an address of one library is unknown to the other, which may end the process.
+
+    Args:
+        torch: the module torch, built for ROCm.
+
+    Nothing is checked on a system that does not list the files of a process.
+    """
+    if not _MAPS.exists():
+        return
+    lines = _MAPS.read_text(encoding="utf-8", errors="replace").splitlines()
+    paths = sorted({found[0] for line in lines if (found := _HIP_LIBRARY.search(line))})
+    if len(paths) < 2:
+        return
+    own = Path(torch.__file__).parent
+    raise UnsupportedError(
+        f"this process has two HIP libraries, {' and '.join(paths)}, and tensors of PyTorch belong "
+        "to one of them",
+        notes=[
+            f"import torch before ark, and set ROCM_PATH={own}, so that hip-python loads the "
+            "library of PyTorch"
+        ],
+    )
 
 
 # One object per module: devices belong to the same library if their objects are identical.

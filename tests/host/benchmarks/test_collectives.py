@@ -72,6 +72,60 @@ def test_gpu_bundles_of_one_device_share_it(tmp_path: Path) -> None:
         assert (manifest.ranks, manifest.shares_device, manifest.target.sms) == (2, True, 132)
 
 
+# A world of two GPUs whose tensors are in host memory; ark.load takes the place of its kernel.
+STAND_IN = """
+import torch
+full, seen, waited = torch.full, [], []
+def placed(shape, value, dtype, device):
+    seen.append(str(device))
+    return full(shape, value, dtype=dtype)
+torch.full, torch.cuda.synchronize = placed, lambda device: waited.append(str(device))
+class World:
+    def __init__(self, path):
+        self.bundle = collectives.read_bundle(path)
+        self.inputs = self.bundle.manifest.inputs
+    def run(self, inputs, iterations=1, out=None):
+        assert all(type(each["x"]) is torch.Tensor for each in inputs)
+        return [{"y": sum(each["x"] for each in inputs) / len(inputs)} for _ in inputs]
+    def close(self):
+        print(sorted(set(seen)), sorted(set(waited)))
+collectives.ark.load = World
+"""
+
+
+def test_amd_gpus_are_measured_with_tensors_of_pytorch_for_rocm(tmp_path: Path) -> None:
+    """PyTorch for ROCm calls the GPUs ``cuda``."""
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    chosen = ("--ops", "all_reduce")
+    done = benchmark("--compile", tmp_path, *TINY, *chosen, "--target", "hip:gfx942", prelude=SHORT)
+    assert done.returncode == 0, done.stderr
+    done = benchmark("--bundles", tmp_path, *QUICK, *chosen, prelude=SHORT + STAND_IN)
+    assert done.returncode == 0, done.stderr
+    gpus = ["cuda:0", "cuda:1"]
+    assert f"{gpus} {sorted([*gpus, '0', '1'])}" in done.stdout
+    (row,) = (line for line in done.stdout.splitlines() if line.startswith("| 2,048"))
+    float(row.split("|")[2])
+
+
+def test_ranks_of_pytorch_for_rocm_use_rccl(tmp_path: Path) -> None:
+    """RCCL has the name of NCCL, which the device ``cuda`` selects."""
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    done = benchmark(
+        "--compile", tmp_path, *TINY, "--ops", "all_reduce", "--target", "hip:gfx942",
+        prelude=SHORT,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    told = """
+import torch_ranks
+class Ranks:
+    def __init__(self, ranks, device, port, make, job):
+        sys.exit(f"ranks of {device} with {job.device}")
+torch_ranks.RankProcesses = Ranks
+"""
+    done = benchmark("--bundles", tmp_path, *TINY, "--samples", 1, prelude=SHORT + told)
+    assert "ranks of cuda with cuda" in done.stderr
+
+
 def test_wrong_results_have_no_times(bundles: Path) -> None:
     """Rank 1 has the operand of rank 0."""
     spoil = """

@@ -191,6 +191,12 @@ def test_the_streaming_read_assembles(parts: Any) -> None:
     assert 4 * read_limit.LOADS < read.registers <= 64
 
 
+def test_the_streaming_read_says_why_an_amd_gpu_has_none() -> None:
+    done = run_benchmark("read_limit", prelude="read_limit.torch.version.hip = '6.4'")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == ("Streaming read: not measured on an AMD GPU, since the kernel is PTX.\n")
+
+
 def test_a_missing_bundle_is_reported(bundles: Path, tmp_path: Path) -> None:
     """The other arms are still measured."""
     (tmp_path / "tiny.npz").write_bytes((bundles / "tiny.npz").read_bytes())

@@ -15,7 +15,11 @@ SCRIPT = Path(__file__).parents[3] / "benchmarks" / "handoff.py"
 
 
 def handoff(*arguments: object) -> str:
-    command = [sys.executable, str(SCRIPT), *map(str, arguments), "--sizes", "16x32", "8x16"]
+    return handoff_once(*arguments, "--sizes", "16x32", "8x16")
+
+
+def handoff_once(*arguments: object) -> str:
+    command = [sys.executable, str(SCRIPT), *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, timeout=300, check=True).stdout
 
 
@@ -86,7 +90,14 @@ print(summarize(pairs, "not measured"))
     ]
 
 
-def test_arms_of_a_gpu_use_the_hand_offs_of_their_names(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("target", "size", "words"),
+    [("cuda:sm_90a", (16, 2048), 4 * 2048), ("hip:gfx942", (8, 2360), 4 * 2368)],
+    ids=["cuda", "hip"],
+)
+def test_arms_of_a_gpu_use_the_hand_offs_of_their_names(
+    target: str, size: tuple[int, int], words: int, tmp_path: Path
+) -> None:
     """Packets need no wait between products, and as many words as the results of all products but
     the last. Without packets, hand-offs are counters and barriers."""
     script = f"""
@@ -96,17 +107,20 @@ import argparse, shutil
 from pathlib import Path
 import handoff
 from ark_mlir.bundle import read_bundle
+from ark_mlir.targets import resolve
 
 shutil.which = lambda name: None  # the kernel by hand has a test of its own
 options = argparse.Namespace(
     compile=Path({str(tmp_path)!r}),
-    target="cuda:sm_90a",
+    target={target!r},
     products=12,
-    sizes=[handoff.Size(16, 2048)],
+    sizes=handoff.choose_sizes(resolve({target!r}).sms)[:1],
 )
 handoff.compile_all(options)
+(small,) = handoff.find_sizes(options.compile)
+assert (small.rows, small.columns) == {size}
 for kind in handoff.KINDS:
-    bundle = read_bundle(options.compile / options.sizes[0].file(f"chain-{{kind}}"))
+    bundle = read_bundle(options.compile / small.file(f"chain-{{kind}}"))
     print(kind, handoff.find_kind(bundle), bundle.manifest.packets)
 try:
     handoff.check_kind(bundle, "counter")
@@ -119,9 +133,28 @@ except handoff.ark.InvalidUsageError as error:
     assert done.stdout.splitlines() == [
         "barrier barrier 0",
         "counter counter 0",
-        f"packet packet {11 * 4 * 2048}",
+        f"packet packet {11 * words}",
         "a chain for counter hands off by packet",
     ]
+
+
+def test_a_kind_that_the_compiler_does_not_choose_has_no_chain(tmp_path: Path) -> None:
+    """The products of this size have too few readers for a barrier."""
+    out = handoff_once(
+        "--compile", tmp_path, "--target", "hip:gfx942", "--products", 3, "--sizes", "16x4720"
+    )
+    assert "16 x 4720: no chain for barrier, as the compiler chooses counter" in out
+    names = {path.name for path in tmp_path.glob("chain-*")}
+    assert names == {"chain-counter-16x4720.arkbin", "chain-packet-16x4720.arkbin"}
+
+
+def test_a_folder_without_chains_is_named(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT), "--bundles", str(tmp_path)],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert f"handoff: {tmp_path} has no chain" in done.stderr
 
 
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc, of the CUDA toolkit")

@@ -46,6 +46,23 @@ def cells(text: str) -> dict[int, list[str]]:
     return {int(row[1]): [cell.strip() for cell in row[2:]] for row in rows}
 
 
+@pytest.mark.parametrize("extra", [(), ("--one-gpu",)])
+def test_amd_gpus_have_the_names_of_cuda_in_pytorch(extra: tuple[str, ...], tmp_path: Path) -> None:
+    """The weights of bundles for AMD GPUs are made there by PyTorch for ROCm."""
+    chosen = ("--ranks", "2", *WIDE, *extra)
+    done = benchmark("--compile", tmp_path, *chosen, "--target", "hip:gfx942")
+    assert done.returncode == 0, done.stderr
+    told = """
+import torch, tensor_parallel_one_gpu
+torch.cuda.device_count, torch.cuda.get_device_name = lambda: 2, lambda: "stand-in"
+def problem(name, folder, device, decides=False):
+    sys.exit(f"weights on {device}")
+tensor_parallel.Problem = tensor_parallel_one_gpu.Problem = problem
+"""
+    done = benchmark("--bundles", tmp_path, *chosen, "--samples", 1, prelude=told)
+    assert "weights on cuda" in done.stderr
+
+
 def test_arms_are_checked_and_timed(bundles: Path, tmp_path: Path) -> None:
     output = tmp_path / "t.md"
     done = benchmark("--bundles", bundles, "--ranks", "1,2", *QUICK, "--output", output)

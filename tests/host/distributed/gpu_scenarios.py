@@ -1,5 +1,5 @@
-"""Scenarios of test_gpu_processes.py and test_amd_processes.py: functions that each process of a
-world runs, on a stand-in for CUDA or HIP.
+"""Scenarios of test_gpu_processes.py: functions that each process of a world runs, on a stand-in
+for CUDA or HIP.
 
 ``python gpu_scenarios.py NAME`` runs one and prints its result as JSON. The variable STAND_IN is
 ``hip`` for HIP.
@@ -18,6 +18,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -154,7 +155,16 @@ def chosen() -> Any:
     return seen
 
 
+def share_gpus(permitted: bool) -> None:
+    """Lets kernels of several processes run on a GPU at the same time, or in turns."""
+    CUDA.mps = permitted
+    # The option of AMD's kernel module, without a file that a killed process would leave behind.
+    text = "-1\n" if permitted else "0\n"
+    hip_api._PROCESSES = SimpleNamespace(read_text=lambda encoding: text)
+
+
 def wrong_devices() -> Any:
+    share_gpus(False)
     lists = ([0, 1, 2], [9], [0, 0], [0])
     return [error_of(functools.partial(bound, devices)) for devices in lists]
 
@@ -273,11 +283,14 @@ def legacy_hang() -> Any:
     return hang()
 
 
-def mps() -> Any:
-    """One GPU for both ranks, with MPS."""
-    CUDA.mps = True
+def one_gpu() -> Any:
+    """One GPU for both ranks, whose kernels run at the same time; then too many lanes for it."""
+    share_gpus(True)
     with bound([2]) as executable:
-        return run(executable)
+        difference = run(executable, iterations=3)
+        used = used_devices()
+    CUDA.sms = 3
+    return [difference, used, *error_of(lambda: bound([2]))]
 
 
 def faults() -> Any:
@@ -408,10 +421,15 @@ def stopped(when: str) -> Any:
         return error_of(lambda: run(executable, iterations=FOREVER))
 
 
-def queued(seconds: str) -> Any:
-    """A kernel of others has the GPU of rank 1 for a while, longer than a wait may last."""
+def queued(seconds: str, *device: str) -> Any:
+    """A kernel of others has the GPU of rank 1 for a while, longer than a wait may last.
+
+    The argument `device` is the number of a GPU that both ranks share.
+    """
     gpu_queue._MAX_SECONDS_BETWEEN_POLLS = 0.1
-    with ark.knobs.scope(ARK_TIMEOUT="0.3"), bound() as executable:
+    share_gpus(True)
+    devices = list(map(int, device)) or None
+    with ark.knobs.scope(ARK_TIMEOUT="0.3"), bound(devices) as executable:
         run(executable)
         if world.rank == 1:
             CUDA.occupied = True

@@ -1,10 +1,11 @@
-"""A process for every rank, each with a GPU of its own, on a stand-in for CUDA."""
+"""A process for every rank, with a GPU each or one for all, on stand-ins for CUDA and HIP."""
 
 from __future__ import annotations
 
 import functools
 import signal
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,49 @@ SCENARIOS = Path(__file__).parent / "gpu_scenarios.py"
 Launch = Callable[..., "list[Any]"]
 
 
+@dataclass(frozen=True)
+class Library:
+    """The words of a vendor's library.
+
+    Attributes:
+        backend: the backend of its GPUs.
+        name: the name of the interface.
+        vendor: the vendor.
+        arch: the architecture of the stand-in, as in the kind of a GPU.
+        versions: the version of the stand-in, and a later one.
+        no_memory: the error for memory that is short.
+        remedy: what lets kernels of several processes run at the same time.
+    """
+
+    backend: str
+    name: str
+    vendor: str
+    arch: str
+    versions: tuple[str, str]
+    no_memory: str
+    remedy: str
+
+
+LIBRARIES = (
+    Library(
+        "cuda", "CUDA", "NVIDIA", "sm_90", ("12080", "212080"), "CUDA_ERROR_OUT_OF_MEMORY", "MPS"
+    ),
+    Library(
+        "hip", "HIP", "AMD", "gfx942", ("70151831", "70351831"), "hipErrorOutOfMemory",
+        "hws_max_conc_proc",
+    ),
+)  # fmt: skip
+
+
+@pytest.fixture(params=LIBRARIES, ids=lambda library: library.backend)
+def library(request: pytest.FixtureRequest) -> Library:
+    return request.param
+
+
 @pytest.fixture
-def launch(launch_ranks: Launch) -> Launch:
+def launch(launch_ranks: Launch, library: Library, monkeypatch: pytest.MonkeyPatch) -> Launch:
     """``launch(name, *arguments)``: the output of each rank's process, or its exit status."""
+    monkeypatch.setenv("STAND_IN", library.backend)
     return functools.partial(launch_ranks, SCENARIOS)
 
 
@@ -33,7 +74,8 @@ def test_gpus_by_number(launch: Launch) -> None:
     assert launch("chosen") == [[3, 1], [1, 2]]
 
 
-def test_invalid_devices(launch: Launch) -> None:
+def test_invalid_devices(launch: Launch, library: Library) -> None:
+    """Kernels of two processes do not run at the same time."""
     for errors in launch("wrong_devices"):
         kinds, texts = zip(*errors, strict=True)
         assert kinds == (*["InvalidUsageError"] * 3, "UnsupportedError")
@@ -42,6 +84,7 @@ def test_invalid_devices(launch: Launch) -> None:
         assert "a GPU is named twice" in texts[2]
         assert "ranks 0 and 1 are on one GPU (GPU-" in texts[3]
         assert "one process with devices=[0]" in texts[3]
+        assert library.remedy in texts[3]
 
 
 def test_launches_at_once_need_one_process(launch: Launch) -> None:
@@ -51,32 +94,45 @@ def test_launches_at_once_need_one_process(launch: Launch) -> None:
             assert "concurrent=True is for ranks in one process" in text
 
 
-def test_one_gpu_with_mps(launch: Launch) -> None:
-    assert launch("mps") == [0.0, 0.0]
+def test_ranks_on_one_gpu(launch: Launch) -> None:
+    """With MPS, or on an AMD GPU. The GPU needs room for the lanes of both ranks."""
+    for difference, used, kind, text in launch("one_gpu"):
+        assert (difference, used, kind) == (0.0, [2], "UnsupportedError")
+        assert "with 3 SMs, and have 4 lanes" in text
+
+
+def test_a_queued_launch_on_one_gpu(launch: Launch) -> None:
+    """Another process occupies the GPU: the rank whose kernel has not begun is named."""
+    other, own = launch("queued", "30", "2")
+    assert (own[0], other[0]) == ("BusyError", "RankFailedError")
+    assert "the kernel of rank 1 of 'toy' has not begun for 1.5 s" in own[1]
+    for _, _, _, count, difference, running in (other, own):
+        assert (count, difference, running) == (1, 0.0, 0)
 
 
 @pytest.mark.parametrize(
     ("difference", "message"),
     [
-        ("kind", "the kind of GPU differs: stand-in (sm_90) at rank 0, other (sm_90) at rank 1"),
-        (
-            "version",
-            "CUDA version of NVIDIA's driver differs: 12080 at rank 0, 212080 at rank 1",
-        ),
+        ("kind", "the kind of GPU differs: stand-in (ARCH) at rank 0, other (ARCH) at rank 1"),
+        ("version", "NAME version of VENDOR's driver differs: OLD at rank 0, NEW at rank 1"),
         ("page", "share memory in pages of 4194304 bytes"),
         ("link", "rank 1: the GPU of rank 1"),
-        ("export", "rank 1: NVIDIA's driver cannot share memory with other processes"),
-        ("import", "rank 1: NVIDIA's driver cannot map the memory of other processes"),
-        ("import", "IPC does not work either: rank 1: NVIDIA's driver cannot lend memory"),
-        (
-            "open",
-            "IPC does not work either: rank 1: NVIDIA's driver cannot map the memory",
-        ),
+        ("link", "linked by NVLink or xGMI, or by PCIe with peer access"),
+        ("export", "rank 1: VENDOR's driver cannot share memory with other processes"),
+        ("import", "rank 1: VENDOR's driver cannot map the memory of other processes"),
+        ("import", "NAME IPC does not work either: rank 1: VENDOR's driver cannot lend memory"),
+        ("open", "NAME IPC does not work either: rank 1: VENDOR's driver cannot map the memory"),
         ("open", "run all ranks in one process: ark.load(path, devices=[0, 1])"),
     ],
 )
-def test_ranks_that_cannot_run_together(launch: Launch, difference: str, message: str) -> None:
+def test_ranks_that_cannot_run_together(
+    launch: Launch, library: Library, difference: str, message: str
+) -> None:
     """Every rank raises the same error and holds nothing; afterwards a program runs."""
+    words = {"ARCH": library.arch, "NAME": library.name, "VENDOR": library.vendor}
+    words.update(zip(("OLD", "NEW"), library.versions, strict=True))
+    for word, meaning in words.items():
+        message = message.replace(word, meaning)
     first, second = launch("differ", difference)
     assert first == second
     kind, text, clean, difference = first
@@ -87,10 +143,16 @@ def test_ranks_that_cannot_run_together(launch: Launch, difference: str, message
 
 @pytest.mark.parametrize("size", [2, 3])
 @pytest.mark.parametrize("refused", ["create", "export", "import"])
-def test_legacy_ipc(launch: Launch, refused: str, size: int) -> None:
-    """Legacy CUDA IPC is chosen when one rank cannot share file descriptors of memory."""
-    text = "legacy CUDA IPC, since file descriptors of memory are refused"
+def test_legacy_ipc(launch: Launch, library: Library, refused: str, size: int) -> None:
+    """Legacy IPC is chosen when one rank cannot share file descriptors of memory."""
+    text = f"legacy {library.name} IPC, since file descriptors of memory are refused"
     assert launch("legacy", refused, size=size) == [[[0.0] * 4, 6, text, True, [], True]] * size
+
+
+@pytest.mark.parametrize("library", LIBRARIES[1:], ids=["hip"], indirect=True)
+def test_rocm_without_uncached_memory(launch: Launch) -> None:
+    text = "legacy HIP IPC, since file descriptors of memory are refused"
+    assert launch("legacy", "uncached") == [[[0.0] * 4, 6, text, True, [], True]] * 2
 
 
 @pytest.mark.parametrize("size", [2, 3])
@@ -103,7 +165,7 @@ def test_a_fault_at_every_call_with_legacy_ipc(launch: Launch) -> None:
     (count, others, none, leaks, after), (_, own, own_none, own_leaks, own_after) = launch(
         "legacy_failures"
     )
-    assert count > 80
+    assert count > 60
     assert set(others) <= {"RankFailedError", "UnsupportedError"}
     assert set(own) <= {"DeviceError", "UnsupportedError"}
     assert (none, leaks, after) == (own_none, own_leaks, own_after) == (0, 0, 0.0)
@@ -120,11 +182,14 @@ def test_a_hang_with_legacy_ipc(launch: Launch) -> None:
 @pytest.mark.parametrize(
     ("difference", "kind", "message"),
     [
-        ("memory", "DeviceError", "CUDA_ERROR_OUT_OF_MEMORY"),
+        ("memory", "DeviceError", "NO_MEMORY"),
         ("lanes", "UnsupportedError", "this GPU holds 1 of its CTAs at once"),
     ],
 )
-def test_a_rank_that_cannot_load(launch: Launch, difference: str, kind: str, message: str) -> None:
+def test_a_rank_that_cannot_load(
+    launch: Launch, library: Library, difference: str, kind: str, message: str
+) -> None:
+    message = message.replace("NO_MEMORY", library.no_memory)
     other, own = launch("differ", difference)
     assert (own[0], other[0]) == (kind, "RankFailedError")
     assert message in own[1]
@@ -136,7 +201,7 @@ def test_a_rank_that_cannot_load(launch: Launch, difference: str, kind: str, mes
 def test_a_fault_at_every_call_of_the_driver(launch: Launch) -> None:
     """Both ranks raise each error, no memory leaks, and the next program runs."""
     (count, others, none, leaks, after), (_, own, own_none, own_leaks, own_after) = launch("faults")
-    assert count > 100
+    assert count > 60
     assert set(others) <= {"RankFailedError", "UnsupportedError"}
     assert set(own) <= {"DeviceError", "UnsupportedError"}
     assert (none, leaks, after) == (own_none, own_leaks, own_after) == (0, 0, 0.0)
@@ -145,7 +210,7 @@ def test_a_fault_at_every_call_of_the_driver(launch: Launch) -> None:
 def test_a_fault_at_every_call_of_a_run(launch: Launch) -> None:
     """The same program runs afterwards, each time."""
     (_, others), (count, own) = launch("retries")
-    assert count > 4
+    assert count > 3
     assert (others, own) == (["RankFailedError"], ["DeviceError"])
 
 

@@ -1,13 +1,13 @@
-"""Kernels of several ranks on one emulated AMD GPU each, which run concurrently.
+"""Programs of several ranks on emulated AMD GPUs: on one for each rank, or all in one launch.
 
 Results have the same bits as on the target cpu, except for products, whose matrix instructions add
 in another order. Tests with planted mistakes show that a weaker write-back, scope or wait between
-GPUs changes results.
+GPUs, or between lanes of one launch, changes results.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -43,13 +43,31 @@ ARCHITECTURES = ("gfx90a", "gfx942", "gfx950")
 
 
 @pytest.fixture
-def make(library: Path, tmp_path: Path) -> Make:
-    """``make(programs, devices, iterations=1, **options)`` returns a World on AMD GPUs."""
+def build(library: Path, tmp_path: Path) -> Make:
+    """``build(programs, devices, iterations=1, **options)`` returns a World on AMD GPUs."""
 
-    def build(programs: Programs, devices: int, **options: Any) -> World:
+    def made(programs: Programs, devices: int, **options: Any) -> World:
         return World(programs, library, tmp_path, devices, **{"arch": "gfx942", **options})
 
-    return build
+    return made
+
+
+@pytest.fixture(params=[False, True], ids=["a GPU each", "one GPU"])
+def shares(request: pytest.FixtureRequest) -> bool:
+    """True if one launch on one GPU executes all ranks, False if each rank has a GPU."""
+    return request.param
+
+
+@pytest.fixture
+def make(build: Make, shares: bool) -> Make:
+    """``make(programs, iterations=1, **options)`` returns a World on one GPU, or on a GPU each."""
+    return lambda programs, **options: build(programs, 1 if shares else len(programs), **options)
+
+
+@pytest.fixture
+def seeds(shares: bool) -> Sequence[int]:
+    """The seeds of the orders of stores; those of several GPUs arrive in more orders."""
+    return SEEDS[:2] if shares else SEEDS
 
 
 # -- results ---------------------------------------------------------------------------------
@@ -57,20 +75,22 @@ def make(library: Path, tmp_path: Path) -> Make:
 
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 @pytest.mark.parametrize(("size", "dtype"), [(2, ark.fp32), (3, ark.bf16), (2, ark.int8)])
-def test_every_collective(size: int, dtype: DType, arch: str, make: Make) -> None:
-    world = make(all_collectives(size, dtype), size, arch=arch)
-    for seed in SEEDS:
+def test_every_collective(
+    size: int, dtype: DType, arch: str, make: Make, seeds: Sequence[int]
+) -> None:
+    world = make(all_collectives(size, dtype), arch=arch)
+    for seed in seeds:
         world.run(seed)
 
 
-def test_every_collective_of_eight_gpus(make: Make) -> None:
-    make(all_collectives(8, ark.bf16), 8).run(0)
+def test_every_collective_of_eight_gpus(build: Make) -> None:
+    build(all_collectives(8, ark.bf16), 8).run(0)
 
 
 @pytest.mark.parametrize("collectives", ["one-shot", "ring"])
-def test_algorithms_of_collectives(collectives: str, make: Make) -> None:
-    world = make(all_collectives(3), 3, collectives=collectives)
-    for seed in SEEDS:
+def test_algorithms_of_collectives(collectives: str, make: Make, seeds: Sequence[int]) -> None:
+    world = make(all_collectives(3), collectives=collectives)
+    for seed in seeds:
         world.run(seed)
 
 
@@ -79,42 +99,42 @@ def test_algorithms_of_collectives(collectives: str, make: Make) -> None:
     [stepping(2), forwarding(3), in_place(3, (6, 32)), in_place(3, (12, 1031)), sharing(2)],
     ids=["stepping", "forwarding", "packets", "counters", "sharing"],
 )
-def test_iterations(programs: Programs, make: Make) -> None:
+def test_iterations(programs: Programs, make: Make, seeds: Sequence[int]) -> None:
     """Each iteration changes the messages, so that a message of an earlier one is a wrong value."""
-    world = make(programs, len(programs), iterations=3)
-    for seed in SEEDS:
+    world = make(programs, iterations=3)
+    for seed in seeds:
         world.run(seed)
 
 
 @pytest.mark.parametrize("rows", [4, 100], ids=["packets", "counters"])
-def test_microbatches_of_a_pipeline(rows: int, make: Make) -> None:
-    world = make(pipelined(3, rows), 3)
-    for seed in SEEDS:
+def test_microbatches_of_a_pipeline(rows: int, make: Make, seeds: Sequence[int]) -> None:
+    world = make(pipelined(3, rows))
+    for seed in seeds:
         world.run(seed)
 
 
 @pytest.mark.parametrize("stopper", [0, 2])
 def test_any_rank_ends_all_launches(stopper: int, make: Make) -> None:
-    make(counting(3, stopper), 3, iterations=9).run(0)
+    make(counting(3, stopper), iterations=9).run(0)
 
 
 @pytest.mark.parametrize("rows", [1, 3])
-def test_norms_of_sums_over_ranks(rows: int, make: Make) -> None:
-    world = make(normalizing(2, rows, 256), 2, iterations=2, exact=False)
+def test_norms_of_sums_over_ranks(rows: int, build: Make) -> None:
+    world = build(normalizing(2, rows, 256), 2, iterations=2, exact=False)
     for seed in SEEDS[:2]:
         world.run(seed)
 
 
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 def test_a_tensor_parallel_decoder(arch: str, make: Make) -> None:
-    world = make(decoding(2), 2, arch=arch, exact=False)
+    world = make(decoding(2), arch=arch, exact=False)
     for seed in SEEDS[:2]:
         world.run(seed)
 
 
-@pytest.mark.parametrize("build", [all_collectives, stepping])
-def test_launches_of_ranks_on_one_gpu(build: Callable[[int], Programs], make: Make) -> None:
-    world = make(build(2), 1, iterations=2, concurrent=True)
+@pytest.mark.parametrize("programs", [all_collectives(2), stepping(2)], ids=["all", "stepping"])
+def test_launches_of_ranks_on_one_gpu(programs: Programs, build: Make) -> None:
+    world = build(programs, 1, iterations=2, concurrent=True)
     for seed in SEEDS[:2]:
         world.run(seed)
 
@@ -150,21 +170,19 @@ def peer_mutants(world: World, names: tuple[str, ...]) -> list[Mutant]:
 
 
 @pytest.mark.parametrize("arch", ARCHITECTURES)
-@pytest.mark.parametrize("build", [stepping, sharing])
-def test_weaker_signals_between_gpus_show(
-    build: Callable[[int], Programs], arch: str, make: Make
-) -> None:
+@pytest.mark.parametrize("programs", [stepping(2), sharing(2)], ids=["stepping", "sharing"])
+def test_weaker_signals_between_gpus_show(programs: Programs, arch: str, build: Make) -> None:
     """A relaxed fence is a write-back of the L2 that is missing."""
-    world = make(build(2), 2, iterations=3, arch=arch)
+    world = build(programs, 2, iterations=3, arch=arch)
     mutants = peer_mutants(world, tuple(sorted({name for name, _ in SIGNALS})))
     assert {(mutant.name.split(",")[0], mutant.mutation) for mutant in mutants} == SIGNALS
     for mutant in mutants:
         assert world.judge(mutant.changes()), mutant.name
 
 
-def test_packets_with_the_scope_of_a_gpu_show(make: Make) -> None:
+def test_packets_with_the_scope_of_a_gpu_show(build: Make) -> None:
     """All packets of this program go to the other GPU."""
-    world = make(scattering(2), 2, iterations=3)
+    world = build(scattering(2), 2, iterations=3)
     words = peer_mutants(world, ("ptx_st.relaxed.sys", "ptx_ld.relaxed.sys"))
     survivors = [mutant for mutant in words if not world.judge(mutant.changes())]
     # The load of the number of the last iteration: a barrier orders it after the store.
@@ -172,9 +190,33 @@ def test_packets_with_the_scope_of_a_gpu_show(make: Make) -> None:
     assert len(words) >= 5
 
 
-def test_a_missing_wait_after_the_write_back_shows(make: Make) -> None:
+def test_packets_of_ranks_have_the_scope_of_the_system(build: Make) -> None:
+    """The same kernel runs on one GPU and on a GPU for each rank."""
+    sites = build(all_collectives(2), 1).emulation.sites
+    accesses = {(site.name, site.order, site.scope) for site in sites}
+    assert {("ptx_st", "relaxed", "sys"), ("ptx_ld", "relaxed", "sys")} <= accesses
+
+
+def test_weaker_signals_on_one_gpu_show(build: Make) -> None:
+    """The release of a signal, relaxed or at the scope of the CTA, and relaxed acquires of waits.
+
+    Acquires have the scope of the system, since the same kernel runs on a GPU for each rank.
+    """
+    world = build(sharing(2), 1, iterations=3)
+    mutants = [
+        mutant
+        for mutant in world.find_mutants(SEEDS[:1])
+        if mutant.name.startswith("ptx_fence.acq_rel.gpu, number 1")
+        or (mutant.name.startswith("ptx_ld.acquire.sys") and mutant.mutation == Mutation.RELAX)
+    ]
+    assert len(mutants) == 4
+    for mutant in mutants:
+        assert world.judge(mutant.changes()), mutant.name
+
+
+def test_a_missing_wait_after_the_write_back_shows(build: Make) -> None:
     """Stores of the L2 that is written back have not arrived when the signal does."""
-    world = make(stepping(2), 2, iterations=3)
+    world = build(stepping(2), 2, iterations=3)
     sites = world.emulation.sites
     waits = [
         before.number
@@ -186,7 +228,7 @@ def test_a_missing_wait_after_the_write_back_shows(make: Make) -> None:
     assert world.judge(dict.fromkeys(waits, int(Mutation.DROP)))
 
 
-def test_a_signal_to_the_wrong_gpu_shows(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    world = make(all_collectives(2), 2)
+def test_a_signal_to_the_wrong_gpu_shows(build: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = build(all_collectives(2), 2)
     monkeypatch.setattr(linked_semaphore, "counter_on", lambda gpu, own, number: number)
     assert world.judge({})

@@ -11,9 +11,15 @@ from torch_on_fake_gpu import make_cuda, on_gpu, torch
 
 import ark_mlir as ark
 from ark_mlir.testing.bounds import assert_within
+from ark_mlir.testing.fake_gpu import FakeCuda, FakeHip
 
 nn = torch.nn
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
+
+
+on_both_vendors = pytest.mark.parametrize(
+    ("vendor", "arch"), [(FakeCuda, "sm_90a"), (FakeHip, "gfx942")], ids=["cuda", "hip"]
+)
 
 
 @pytest.fixture
@@ -42,19 +48,31 @@ def run(program: ark.Program, parameters: Any, inputs: Any, emulation: Emulation
     return y.as_subclass(torch.Tensor)
 
 
+@on_both_vendors
 def test_from_torch_on_tensors_of_a_gpu(
-    module: Any, library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    vendor: type[FakeCuda],
+    arch: str,
+    module: Any,
+    library: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    make_cuda(monkeypatch)
+    make_cuda(monkeypatch, vendor)
     x = torch.randn(6, 24)
     program = ark.from_torch(module, on_gpu(x))
-    emulation = Emulation(program, library, tmp_path, arch="sm_90a")
+    emulation = Emulation(program, library, tmp_path, arch=arch)
     y = run(program, program.state_dict(), {"input": x}, emulation)
     torch.testing.assert_close(y, module(x), rtol=1e-4, atol=1e-5)
 
 
+@on_both_vendors
 def test_a_graph_of_dynamo(
-    module: Any, library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    vendor: type[FakeCuda],
+    arch: str,
+    module: Any,
+    library: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The program that ``torch.compile`` makes, with the tensors that a call binds and passes."""
     from ark_mlir.pytorch import backend
@@ -82,7 +100,7 @@ def test_a_graph_of_dynamo(
         torch._dynamo.reset()
         fast = torch.compile(module, backend=backend.backend, options={"target": "cpu:1"})
         wanted = fast(torch.randn(6, 24))
-    make_cuda(monkeypatch)
+    make_cuda(monkeypatch, vendor)
     (program,), (parameters, inputs) = programs, given
-    y = run(program, parameters, inputs, Emulation(program, library, tmp_path, arch="sm_80"))
+    y = run(program, parameters, inputs, Emulation(program, library, tmp_path, arch=arch))
     torch.testing.assert_close(y, wanted, rtol=1e-4, atol=1e-5)

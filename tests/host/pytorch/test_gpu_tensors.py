@@ -1,5 +1,5 @@
 """Graphs of tensors on GPUs, without a GPU: tensors on the host that claim to be there, and the
-stand-in for NVIDIA's driver."""
+stand-ins for CUDA and HIP. PyTorch calls the GPUs of both vendors ``cuda``."""
 
 from __future__ import annotations
 
@@ -12,12 +12,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from torch_on_fake_gpu import make_cuda, on_gpu, torch
+from torch_on_fake_gpu import claim_vendor, make_cuda, on_gpu, torch
 
 import ark_mlir as ark
-from ark_mlir.runtime.cuda.api import CudaApi
-from ark_mlir.runtime.gpu.driver import GpuDriver
-from ark_mlir.testing.fake_gpu import FakeCuda
+from ark_mlir.testing.fake_gpu import FakeCuda, FakeHip, fake_executable
 from ark_mlir.testing.toy import add_program, compile_kernel
 
 HOST, GPU0, GPU1 = (torch.device(name) for name in ("cpu", "cuda:0", "cuda:1"))
@@ -30,43 +28,88 @@ def described(device: Any, ndim: int = 1, requires_grad: bool = False) -> Any:
 # -- the choice of the device ----------------------------------------------------------------
 
 
-def test_a_graph_is_compiled_for_the_gpu_of_its_tensors() -> None:
+@pytest.fixture
+def backend(vendor: type[FakeCuda], monkeypatch: pytest.MonkeyPatch) -> str:
+    """The backend of a vendor; torch claims to be built for it."""
+    claim_vendor(monkeypatch, vendor)
+    return vendor.backend
+
+
+def test_a_graph_is_compiled_for_the_gpu_of_its_tensors(backend: str) -> None:
     from ark_mlir.pytorch.devices import device_of, options_for
 
     tensors = [described(GPU1), described(GPU1), described(HOST, ndim=0)]
     assert device_of(tensors) == GPU1
-    assert options_for(GPU1, {}) == {"target": "cuda", "devices": [1]}
-    assert options_for(GPU1, {"target": "cuda:sm_90a"}) == {"target": "cuda:sm_90a", "devices": [1]}
-    assert options_for(GPU1, {"target": "cuda:0"}) == {"target": "cuda:0"}
+    assert options_for(GPU1, {}) == {"target": backend, "devices": [1]}
+    architecture = f"{backend}:any"
+    assert options_for(GPU1, {"target": architecture}) == {"target": architecture, "devices": [1]}
+    assert options_for(GPU1, {"target": f"{backend}:0"}) == {"target": f"{backend}:0"}
     assert options_for(HOST, {"target": "cpu:2"}) == {"target": "cpu:2"}
     assert device_of([]) == HOST
+
+
+def test_graphs_on_every_device_that_ark_takes(backend: str) -> None:
+    from ark_mlir.pytorch.devices import reason_against
+
+    for options in ({}, {"target": backend}, {"target": f"{backend}:0"}, {"target": "toy"}):
+        assert reason_against([described(GPU0)], options) is None
+        if not str(options.get("target", "")).startswith(backend):
+            assert reason_against([described(HOST)], options) is None
 
 
 @pytest.mark.parametrize(
     ("tensors", "options", "reason"),
     [
-        ([described(GPU0), described(GPU1)], {}, r"several devices \(cuda:0, cuda:1\)"),
-        ([described(GPU0), described(HOST)], {}, r"several devices \(cpu, cuda:0\)"),
-        ([described(GPU0)], {"target": "cpu:2"}, "on cuda:0, but the target is cpu:2"),
-        ([described(HOST)], {"target": "cuda"}, "on cpu, but the target is cuda"),
-        ([described(torch.device("mps"))], {}, "on mps"),
+        ([described(GPU0), described(GPU1)], {}, r"several devices \(NAME:0, NAME:1\)"),
+        ([described(GPU0), described(HOST)], {}, r"several devices \(cpu, NAME:0\)"),
+        ([described(GPU0)], {"target": "cpu:2"}, "on NAME:0, but the target is cpu:2"),
+        ([described(GPU0)], {"target": "OTHER"}, "on NAME:0, but the target is OTHER"),
+        ([described(HOST)], {"target": "BACKEND"}, "on cpu, but the target is BACKEND"),
+        ([described(torch.device("mps"))], {}, "on mps, but ark runs on the host, NVIDIA GPUs and"),
     ],
 )
-def test_graphs_that_stay_with_pytorch(tensors: Any, options: Any, reason: str) -> None:
+def test_graphs_that_stay_with_pytorch(
+    tensors: Any, options: Any, reason: str, backend: str
+) -> None:
     from ark_mlir.pytorch.devices import reason_against
 
-    with torch.no_grad():
-        found = reason_against(tensors, options)
+    other, name = ("cuda", "rocm") if backend == "hip" else ("hip", "cuda")
+
+    def filled(text: str) -> str:
+        return text.replace("NAME", name).replace("OTHER", other).replace("BACKEND", backend)
+
+    given = {key: filled(value) for key, value in options.items()}
+    found = reason_against(tensors, given)
     assert found is not None
-    assert re.search(reason, found)
+    assert re.search(filled(reason), found)
 
 
-def test_rocm_stays_with_pytorch(monkeypatch: pytest.MonkeyPatch) -> None:
-    from ark_mlir.pytorch.devices import reason_against
+def test_torch_compile_names_the_gpu_of_the_tensors(
+    backend: str,
+    fresh_torch: None,
+    logged: Callable[[], list[str]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A graph whose tensors claim to be on the second GPU; PyTorch executes what ark refuses."""
+    from ark_mlir.pytorch import backend as module
 
-    monkeypatch.setattr(torch.version, "hip", "6.2")
-    with torch.no_grad():
-        assert "rocm" in (reason_against([described(GPU0)], {}) or "")
+    del fresh_torch
+    chosen: list[dict[str, Any]] = []
+
+    def refusing(program: ark.Program, **options: Any) -> ark.Executable:
+        del program
+        chosen.append(options)
+        raise ark.UnsupportedError("this machine has no such GPU")
+
+    monkeypatch.setattr(module, "device_of", lambda tensors: GPU1)
+    monkeypatch.setattr(module, "reason_against", lambda tensors, options: None)
+    monkeypatch.setattr(module, "compile", refusing)
+    fast = torch.compile(lambda x: x * 2 + 1, backend=module.backend)
+    x = torch.randn(8, 16)
+    assert torch.equal(fast(x), x * 2 + 1)
+    assert chosen == [{"target": backend, "devices": [1]}]
+    (line,) = logged()
+    assert "this machine has no such GPU; the subgraph runs in eager PyTorch" in line
 
 
 # -- a part on the stand-in ------------------------------------------------------------------
@@ -93,8 +136,9 @@ class Renamed:
 
 
 @pytest.fixture
-def cuda(monkeypatch: pytest.MonkeyPatch) -> FakeCuda:
-    return make_cuda(monkeypatch)
+def cuda(monkeypatch: pytest.MonkeyPatch, vendor: type[FakeCuda]) -> FakeCuda:
+    """A GPU of a vendor."""
+    return make_cuda(monkeypatch, vendor)
 
 
 @pytest.fixture(scope="module")
@@ -104,12 +148,7 @@ def kernel() -> bytes:
 
 @pytest.fixture
 def toy(cuda: FakeCuda, kernel: bytes) -> Iterator[Renamed]:
-    manifest, sections = add_program().parts(kernel)
-    manifest["target"].update(backend="cuda", arch="sm_90a")
-    for buffer in manifest["buffers"]:
-        buffer["alignment"] = 16
-    drivers = {"cuda": lambda: GpuDriver(CudaApi(cuda))}
-    with ark.Executable.from_parts(manifest, sections, drivers) as executable:
+    with fake_executable(cuda, kernel, add_program()) as executable:
         yield Renamed(executable)
     assert cuda.held == 0
 
@@ -120,13 +159,13 @@ def part(toy: Renamed) -> Any:
     return make_part(toy)
 
 
-@pytest.fixture(params=[False, True], ids=["PyTorch for cpu", "PyTorch for CUDA"])
+@pytest.fixture(params=[False, True], ids=["PyTorch for cpu", "PyTorch for GPUs"])
 def guarded_part(
     toy: Renamed, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> Any:
     """A part whose callers compare the strides of parameters, as TorchDynamo does.
 
-    PyTorch for CUDA has a function that compares addresses.
+    PyTorch for CUDA or ROCm has a function that compares addresses.
     """
     from ark_mlir.pytorch import subgraph
 
@@ -268,12 +307,12 @@ def test_results_of_numbers_on_the_host_are_on_the_device_of_the_part(strides: A
     assert (result.shape, result.stride()) == ((8, 4), strides)
 
 
-# -- CUDA graphs -----------------------------------------------------------------------------
+# -- CUDA and HIP graphs ---------------------------------------------------------------------
 
 
 @pytest.fixture
 def graphs(cuda: Any, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """The CUDA graphs that were recorded, with the stand-in's captures."""
+    """The CUDA or HIP graphs that were recorded, with the stand-in's captures."""
     recorded: list[Any] = []
 
     class CudaGraph:
@@ -365,6 +404,36 @@ def test_the_gradient_of_an_attention_on_gpus(shape: tuple[int, ...]) -> None:
     )
     assert none is None
     assert rule(slopes, q, k, v, bias, *unused, **{**options, "dropout_p": 0.1}) is NotImplemented
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_the_batch_norm_of_miopen(
+    training: bool,
+    fresh_torch: None,
+    seen: Any,
+    logged: Callable[[], list[str]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An op that batch norms become with PyTorch for ROCm only. It has no kernel on the host."""
+    del fresh_torch
+    claim_vendor(monkeypatch, FakeHip)
+
+    def norm(x: Any, *values: Any) -> Any:
+        return torch.ops.aten.miopen_batch_norm(x, *values, training, 0.1, 1e-5)[0]
+
+    x, weight, bias, mean = torch.randn(4, 3, 5, 5), *(torch.randn(3) for _ in range(3))
+    given = [weight, bias, mean, torch.rand(3) + 0.5]
+    wanted = [value.clone() for value in given]
+    fast = torch.compile(norm, backend="ark", options={"target": "cpu:1"})
+    got = fast(x, *given)
+    same = torch.nn.functional.batch_norm(
+        x, wanted[2], wanted[3], wanted[0], wanted[1], training, 0.1, 1e-5
+    )
+    torch.testing.assert_close(got, same)
+    for ours, theirs in zip(given, wanted, strict=True):  # also the running statistics
+        torch.testing.assert_close(ours, theirs)
+    assert len(seen.programs) == 1
+    assert logged() == []
 
 
 def test_what_cannot_be_recorded_runs_as_it_is(

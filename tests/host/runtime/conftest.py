@@ -17,7 +17,7 @@ from internals import driver_of, kernel_of, run_of
 from ark_mlir.runtime import Executable
 from ark_mlir.runtime.cpu import driver as cpu
 from ark_mlir.runtime.gpu import queue as gpu_queue
-from ark_mlir.testing.fake_gpu import FakeCuda, FakeHip, OnDevice
+from ark_mlir.testing.fake_gpu import FakeCuda
 from ark_mlir.testing.toy import (
     ToyProgram,
     add_program,
@@ -80,13 +80,6 @@ def lane_threads() -> Callable[[], int]:
 
     before = lanes()  # some of the older threads may be ending
     return lambda: len(lanes() - before)
-
-
-@pytest.fixture(params=[FakeCuda, FakeHip], ids=["cuda", "hip"])
-def vendor(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The class of the stand-in for GPUs of a vendor."""
-    monkeypatch.setattr(OnDevice, "device_type", request.param.device_type)
-    return request.param
 
 
 @pytest.fixture

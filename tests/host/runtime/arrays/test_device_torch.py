@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 from ring_worlds import bound_world, inputs, weights
-from torch_on_fake_gpu import Tensor, make_cuda, on_gpu, torch
+from torch_on_fake_gpu import Tensor, claim_vendor, make_cuda, on_gpu, torch
 
 import ark_mlir as ark
 from ark_mlir.runtime import Executable
-from ark_mlir.runtime.arrays.streams import torch_stream
+from ark_mlir.runtime.arrays.streams import DEVICE_NAMES, torch_stream
 from ark_mlir.testing.fake_gpu import FakeCuda, fake_executable
 from ark_mlir.testing.toy import add_program
 
@@ -112,14 +112,21 @@ class Elsewhere(Tensor):
         return 1
 
 
+def new_streams(cuda: FakeCuda) -> list[int]:
+    """Returns the handle of a new stream on each GPU."""
+    streams: list[int] = []
+    for ordinal in range(len(cuda.devices)):
+        with cuda.on_device(ordinal):
+            streams.append(cuda.new_stream())
+    return streams
+
+
 @pytest.fixture
-def two_gpus(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+def two_gpus(vendor: type[FakeCuda], monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """Two GPUs, each with a stream that is torch's current one; `current` has their handles."""
-    cuda: Any = FakeCuda(devices=2)
-    cuda.current = []
-    for device in cuda.devices:
-        cuda.cuCtxSetCurrent(device.context)
-        cuda.current.append(cuda.new_stream())
+    cuda: Any = vendor(devices=2)
+    claim_vendor(monkeypatch, vendor)
+    cuda.current = new_streams(cuda)
     monkeypatch.setattr(
         torch._C, "_cuda_getCurrentRawStream", lambda i: cuda.current[i], raising=False
     )
@@ -157,10 +164,7 @@ def test_threads_of_ranks_have_current_streams_of_their_own(
     mine = threading.local()
     monkeypatch.setattr(torch._C, "_cuda_getCurrentRawStream", lambda i: mine.streams[i])
     outputs = [torch.zeros(128).as_subclass(kind) for kind in (Tensor, Elsewhere)]
-    strangers: list[int] = []
-    for device in two_gpus.devices:
-        two_gpus.cuCtxSetCurrent(device.context)
-        strangers.append(two_gpus.new_stream())
+    strangers = new_streams(two_gpus)
     with bound_world(two_gpus, kernel) as world:
 
         def run(rank: int) -> None:
@@ -173,10 +177,10 @@ def test_threads_of_ranks_have_current_streams_of_their_own(
 
 
 def test_a_tensor_on_the_gpu_of_another_rank(two_gpus: Any, kernel: bytes) -> None:
+    name = DEVICE_NAMES[two_gpus.device_type]
+    message = f"'rank0/x' is on {name}:1; rank 0 runs on {name}:0"
     with bound_world(two_gpus, kernel) as world:
-        with pytest.raises(
-            ark.InvalidUsageError, match="'rank0/x' is on cuda:1; rank 0 runs on cuda:0"
-        ):
+        with pytest.raises(ark.InvalidUsageError, match=message):
             world.run(shared_inputs()[::-1])
         assert two_gpus.launched == []
 

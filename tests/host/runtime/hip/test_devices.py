@@ -15,6 +15,8 @@ import ark_mlir as ark
 from ark_mlir.bundle import write_bundle
 from ark_mlir.cli.main import main
 from ark_mlir.runtime.gpu.peers import ExportedPart, MappedParts, page_size
+from ark_mlir.runtime.hip import api as hip_api
+from ark_mlir.runtime.hip import library
 from ark_mlir.runtime.hip.api import HipApi
 from ark_mlir.runtime.hip.devices import make_driver
 from ark_mlir.runtime.hip.library import ENUMERATIONS, FUNCTIONS, HipLibrary
@@ -141,6 +143,76 @@ def complete_module() -> Any:
         name: SimpleNamespace(**dict.fromkeys(members, 0)) for name, members in ENUMERATIONS.items()
     }
     return SimpleNamespace(**dict.fromkeys(FUNCTIONS, print), **enumerations)
+
+
+def pretend_torch(monkeypatch: pytest.MonkeyPatch, hip: str | None) -> None:
+    """Makes a module torch seem imported, which is built for a version of HIP or for CUDA."""
+    torch = SimpleNamespace(version=SimpleNamespace(hip=hip), __file__="/site/torch/__init__.py")
+    monkeypatch.setitem(sys.modules, "torch", torch)
+
+
+def pretend_files(monkeypatch: pytest.MonkeyPatch, folder: Path, *names: str) -> None:
+    """Makes this process seem to have mapped files, each at two addresses."""
+    lines = [
+        f"7f{number:02x}0000-7f{number:02x}1000 r-xp 00000000 08:01 {number}    {name}"
+        for number, name in enumerate(sorted(names * 2))
+    ]
+    maps = folder / "maps"
+    maps.write_text("\n".join(lines), encoding="utf-8")
+    monkeypatch.setattr(library, "_MAPS", maps)
+
+
+OF_ROCM, OF_TORCH = "/opt/rocm/lib/libamdhip64.so.6.4.43484", "/site/torch/lib/libamdhip64.so"
+
+
+def test_pytorch_and_hip_python_with_a_library_each(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The error names both, and the variable that leads hip-python to PyTorch's."""
+    pretend_torch(monkeypatch, "6.4")
+    pretend_files(monkeypatch, tmp_path, OF_ROCM, OF_TORCH, "/usr/lib/libc.so.6")
+    with pytest.raises(ark.UnsupportedError) as caught:
+        HipApi(FakeHip())
+    assert f"two HIP libraries, {OF_ROCM} and {OF_TORCH}" in caught.value.message
+    assert "ROCM_PATH=/site/torch" in caught.value.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("hip", "names"),
+    [
+        ("6.4", [OF_TORCH, "/usr/lib/libc.so.6"]),
+        ("6.4", [OF_ROCM, "/opt/rocm/lib/libamdhip64.so.debug/other"]),
+        (None, [OF_ROCM, OF_TORCH]),
+    ],
+    ids=["one library", "another file", "torch for CUDA"],
+)
+def test_one_hip_library(
+    hip: str | None, names: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    pretend_torch(monkeypatch, hip)
+    pretend_files(monkeypatch, tmp_path, *names)
+    assert HipApi(FakeHip()).device_count == 1
+
+
+def test_a_system_that_lists_no_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pretend_torch(monkeypatch, "6.4")
+    monkeypatch.setattr(library, "_MAPS", tmp_path / "none")
+    assert HipApi(FakeHip()).device_count == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "at_once"),
+    [(None, True), ("-1\n", True), ("8\n", True), ("?", True), ("0\n", False), ("1\n", False)],
+)
+def test_kernels_of_several_processes(
+    text: str | None, at_once: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """An option of AMD's kernel module limits the processes; a container may hide the option."""
+    option = tmp_path / "hws_max_conc_proc"
+    if text is not None:
+        option.write_text(text, encoding="ascii")
+    monkeypatch.setattr(hip_api, "_PROCESSES", option)
+    assert HipApi(FakeHip()).runs_processes_at_once is at_once
 
 
 @pytest.mark.parametrize("missing", ["hipExtMallocWithFlags", "hipDeviceAttribute_t"])
