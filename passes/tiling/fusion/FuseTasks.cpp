@@ -246,6 +246,29 @@ static int64_t countInsertions(TaskOp task) {
       task.getBody().front().getOps<tensor::InsertSliceOp>());
 }
 
+/// Returns true if the body of a task contains an attention.
+static bool attends(TaskOp task) {
+  return !task.getBody().front().getOps<OnlineAttentionOp>().empty();
+}
+
+/// Returns true if `second` contains an attention, and reads only tensors and
+/// regions that a task with an attention, `first`, reads as well. One loop over
+/// the keys then computes the results of both, such as the result of an
+/// attention and the log-sum-exp for its gradients.
+static bool attendToSame(TaskOp first, TaskOp second) {
+  if (!attends(first) || !attends(second))
+    return false;
+  return llvm::all_of(
+      llvm::enumerate(second.getInputs()), [&](const auto &read) {
+        return llvm::any_of(llvm::enumerate(first.getInputs()),
+                            [&](const auto &other) {
+                              return other.value() == read.value() &&
+                                     first.getRegion(other.index()) ==
+                                         second.getRegion(read.index());
+                            });
+      });
+}
+
 const TaskLoad &TaskFuser::getLoad(TaskOp task) {
   auto [it, isNew] = loads.try_emplace(task);
   if (isNew) {
@@ -254,6 +277,7 @@ const TaskLoad &TaskFuser::getLoad(TaskOp task) {
     it->second.numOps = countBodyOps(task);
     it->second.numInsertions = countInsertions(task);
     it->second.isSmall = getVCTANs(task, count) <= saved;
+    it->second.attends = attends(task);
     if (target.isGpu()) {
       it->second.largeTemporaries =
           countLargeTemporaries(task, target.getSharedMemory());
@@ -286,8 +310,9 @@ bool TaskFuser::isPairwiseWorthwhile(const TaskLoad &first,
 bool TaskFuser::isWorth(TaskOp first, TaskOp second, MergeKind kind) {
   int64_t sms = target.getSms(), count = second.getNumVCTAs();
   if (!readsResultOf(second, first))
-    return isPairwiseWorthwhile(getLoad(first), getLoad(second), count) &&
-           !shouldStaySeparate(first, second);
+    return attendToSame(first, second) ||
+           (isPairwiseWorthwhile(getLoad(first), getLoad(second), count) &&
+            !shouldStaySeparate(first, second));
   // Fusion saves the other rank a hand-off, and changes nothing for other
   // readers of the data.
   if (isPut(second))
@@ -332,7 +357,8 @@ bool TaskFuser::fuse(TaskOp first, TaskOp &second, MergeKind kind,
       !readsCorrespondingVcta(first, second, kind) ||
       mixVersions(first, second, kind) || chainContractions(first, second) ||
       !isWorth(first, second, kind) ||
-      !fitTogether(getLoad(first), getLoad(second)))
+      !(attendToSame(first, second) ||
+        fitTogether(getLoad(first), getLoad(second))))
     return false;
   std::optional<SmallVector<Operation *>> followers =
       getFollowers(first, second);
@@ -371,8 +397,9 @@ bool TaskFuser::fusePairwise(TaskOp &second, SiblingTasks &siblings) {
   int64_t count = second.getNumVCTAs();
   auto isAccepted = [&](const TaskLoad &load) {
     const TaskLoad &own = getLoad(second);
-    return load.numOps + own.numOps <= maxOps && fitTogether(load, own) &&
-           isPairwiseWorthwhile(load, own, count);
+    return load.numOps + own.numOps <= maxOps &&
+           ((load.attends && own.attends) ||
+            (fitTogether(load, own) && isPairwiseWorthwhile(load, own, count)));
   };
   return siblings.visit(
       second, getProducers(second), isAccepted, [&](TaskOp first) {

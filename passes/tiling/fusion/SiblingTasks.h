@@ -24,12 +24,14 @@ struct TaskLoad {
   int64_t largeTemporaries = 0;
   /// Bytes of the stages of products whose operands are split into bf16 terms.
   int64_t splitStages = 0;
+  /// True if the body contains an attention.
+  bool attends = false;
 
   bool operator<(const TaskLoad &other) const {
     return std::tie(numOps, numInsertions, isSmall, largeTemporaries,
-                    splitStages) <
+                    splitStages, attends) <
            std::tie(other.numOps, other.numInsertions, other.isSmall,
-                    other.largeTemporaries, other.splitStages);
+                    other.largeTemporaries, other.splitStages, other.attends);
   }
 };
 
