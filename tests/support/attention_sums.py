@@ -86,15 +86,23 @@ def log_sum_exp(case: Case, inputs: dict[str, Any]) -> Array:
     return np.log(np.where(total > 0, total, 1.0))
 
 
-def slopes(dtype: ark.DType, length: int, depth: int = 16, recomputed: bool = False) -> ark.Program:
+def slopes(
+    dtype: ark.DType,
+    length: int,
+    recomputed: bool = False,
+    tile: tuple[int, int] | None = None,
+) -> ark.Program:
     """Returns gradients of a causal attention of two query heads that share a key head.
 
     Args:
         recomputed: True computes the attention again in the backward pass.
+        tile: the plan of the attention.
     """
+    depth = 16
 
     def attend(q: ark.Tensor, k: ark.Tensor, v: ark.Tensor) -> ark.Tensor:
-        return ark.attention(q, k, v, causal=True)
+        with ark.planner(tile=tile):
+            return ark.attention(q, k, v, causal=True)
 
     with ark.Program("slopes") as program:
         q = ark.input("q", (2, length, depth), dtype)

@@ -13,6 +13,7 @@
 #include "passes/tiling/fusion/JoinElementwise.h"
 #include "passes/tiling/fusion/MergeTasks.h"
 #include "passes/tiling/fusion/Passes.h"
+#include "passes/tiling/fusion/SharedAttention.h"
 #include "passes/tiling/fusion/SiblingTasks.h"
 #include "passes/tiling/selection/TileShape.h"
 
@@ -246,29 +247,6 @@ static int64_t countInsertions(TaskOp task) {
       task.getBody().front().getOps<tensor::InsertSliceOp>());
 }
 
-/// Returns true if the body of a task contains an attention.
-static bool attends(TaskOp task) {
-  return !task.getBody().front().getOps<OnlineAttentionOp>().empty();
-}
-
-/// Returns true if `second` contains an attention, and reads only tensors and
-/// regions that a task with an attention, `first`, reads as well. One loop over
-/// the keys then computes the results of both, such as the result of an
-/// attention and the log-sum-exp for its gradients.
-static bool attendToSame(TaskOp first, TaskOp second) {
-  if (!attends(first) || !attends(second))
-    return false;
-  return llvm::all_of(
-      llvm::enumerate(second.getInputs()), [&](const auto &read) {
-        return llvm::any_of(llvm::enumerate(first.getInputs()),
-                            [&](const auto &other) {
-                              return other.value() == read.value() &&
-                                     first.getRegion(other.index()) ==
-                                         second.getRegion(read.index());
-                            });
-      });
-}
-
 const TaskLoad &TaskFuser::getLoad(TaskOp task) {
   auto [it, isNew] = loads.try_emplace(task);
   if (isNew) {
@@ -277,7 +255,7 @@ const TaskLoad &TaskFuser::getLoad(TaskOp task) {
     it->second.numOps = countBodyOps(task);
     it->second.numInsertions = countInsertions(task);
     it->second.isSmall = getVCTANs(task, count) <= saved;
-    it->second.attends = attends(task);
+    it->second.attends = getAttention(task) != nullptr;
     if (target.isGpu()) {
       it->second.largeTemporaries =
           countLargeTemporaries(task, target.getSharedMemory());

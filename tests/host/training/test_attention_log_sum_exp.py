@@ -35,6 +35,20 @@ def test_the_interpreter_and_the_compiled_kernel(case: Case) -> None:
         assert_within(got[name], value, expected.bounds[name], name)
 
 
+@pytest.mark.parametrize("length", [0, 1, 7, 137, 240])
+@pytest.mark.parametrize("mask", [None, ark.bool, ark.fp32], ids=["unmasked", "bool", "float"])
+def test_partitions_of_the_keys_merge(length: int, mask: ark.DType | None) -> None:
+    """Sixteen workers have few heads, so that each of them has a part of the keys."""
+    case = Case(ark.fp32, (2, 1), queries=3, keys=240, length=length, mask=mask)
+    program, inputs = build(case), draw(case)
+    expected = ark.reference.evaluate(program, inputs, bound=True)
+    with ark.compile(program, target="cpu:16") as executable:
+        assert attentions(executable) == [["partial_attention"]]
+        got = executable.run(inputs)
+    for name, value in expected.outputs.items():
+        assert_within(got[name], value, expected.bounds[name], name)
+
+
 def test_a_query_that_is_nan_makes_the_log_sum_exp_nan() -> None:
     case = CASES["plain"]
     inputs = draw(case)
@@ -75,7 +89,5 @@ def test_short_rows_of_fp32_have_a_softmax_instead() -> None:
 
 def test_the_plan_of_the_attention_applies_to_its_log_sum_exp() -> None:
     """A tile is a part of the plan, and tasks with different plans stay separate."""
-    with ark.planner(tile=(64, 16)):
-        program = slopes(ark.bf16, 256)
-    with ark.compile(program, target="cpu:2", cache=False) as executable:
+    with ark.compile(slopes(ark.bf16, 256, tile=(64, 16)), target="cpu:2", cache=False) as executable:
         assert attentions(executable) == [TOGETHER]
