@@ -51,8 +51,8 @@ def test_on_matrix_units(case: Case, arch: str, check: Check) -> None:
 
 @pytest.mark.parametrize("arch", ["sm_90a", "gfx942"])
 def test_partitions_of_the_keys(arch: str, check: Check) -> None:
-    case = Case(ark.bf16, (4, 2), queries=1, keys=2048, depth=64, length=1500)
-    emulation = check(build(case), draw(case), arch=arch)
+    case = Case(ark.bf16, (4, 1), queries=1, keys=4096, depth=64, length=1500)
+    emulation = check(build(case), draw(case), arch=arch, sms=16)
     assert attentions(emulation.executable) == [["partial_attention"]]
 
 

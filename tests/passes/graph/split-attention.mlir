@@ -51,9 +51,9 @@ ark.program @logSumExp(
         tensor<32x1x1xf32> {ark.name = "y2"}) {
   // CHECK: %[[PARTS:.+]] = ark.partial_attention {{.+}} -> tensor<32x1x16x66xf32>
   // CHECK: ark.combine_attention %[[PARTS]]
-  // CHECK-DAG: %[[SUM:.+]] = ark.slice %[[PARTS]] starts = [0, 0, 0, 65] stops = [32, 1, 16, 66]
-  // CHECK-DAG: %[[MAX:.+]] = ark.slice %[[PARTS]] starts = [0, 0, 0, 64] stops = [32, 1, 16, 65]
+  // CHECK: %[[SUM:.+]] = ark.slice %[[PARTS]] starts = [0, 0, 0, 65] stops = [32, 1, 16, 66]
   // CHECK: %[[LOG:.+]] = ark.log %[[SUM]]
+  // CHECK: %[[MAX:.+]] = ark.slice %[[PARTS]] starts = [0, 0, 0, 64] stops = [32, 1, 16, 65]
   // CHECK: %[[EACH:.+]] = ark.add %[[MAX]], %[[LOG]]
   // CHECK: %[[LARGEST:.+]] = ark.reduce_max %[[EACH]] axes = [2]
   // CHECK: %[[SHIFT:.+]] = ark.maximum %[[LARGEST]]
@@ -62,8 +62,9 @@ ark.program @logSumExp(
   // CHECK: %[[TOTAL:.+]] = ark.reduce_sum %[[SHARES]] axes = [2]
   // CHECK: ark.where
   // CHECK: ark.reshape {{.+}} -> tensor<32x1x1xf32>
-  // CHECK: ark.attention_log_sum_exp
+  // CHECK: ark.attention_log_sum_exp {{.+}} scale = 2.0
   // CHECK-NOT: ark.attention
+  // CHECK: ark.return
   %0 = ark.attention %q, %k, %k scale = 1.0
     : (tensor<32x1x64xbf16>, tensor<8x1024x64xbf16>, tensor<8x1024x64xbf16>) -> tensor<32x1x64xbf16>
   %1 = ark.attention_log_sum_exp %q, %k, %k scale = 1.0

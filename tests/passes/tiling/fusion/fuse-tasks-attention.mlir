@@ -34,10 +34,10 @@ ark.program @otherKeys(
 
 // -----
 
-// With another scale, the operands are equal and one task has two loops over the keys.
+// With another scale, the operands are equal, and the attentions are not.
 // CHECK-LABEL: ark.program @otherScale
-// CHECK: ark.task "attention+attention_log_sum_exp"
-// CHECK-COUNT-2: ark.online_attention
+// CHECK: ark.task "attention" grid [2, 16]
+// CHECK: ark.task "attention_log_sum_exp" grid [2, 16]
 ark.program @otherScale(
     %q: tensor<2x1024x64xbf16> {ark.kind = #ark.kind<input>, ark.name = "q"},
     %k: tensor<2x1024x64xbf16> {ark.kind = #ark.kind<input>, ark.name = "k"})
