@@ -13,7 +13,7 @@
 #include "passes/tiling/fusion/JoinElementwise.h"
 #include "passes/tiling/fusion/MergeTasks.h"
 #include "passes/tiling/fusion/Passes.h"
-#include "passes/tiling/fusion/SharedAttention.h"
+#include "passes/tiling/fusion/SharedProductLoop.h"
 #include "passes/tiling/fusion/SiblingTasks.h"
 #include "passes/tiling/selection/TileShape.h"
 
@@ -255,7 +255,7 @@ const TaskLoad &TaskFuser::getLoad(TaskOp task) {
     it->second.numOps = countBodyOps(task);
     it->second.numInsertions = countInsertions(task);
     it->second.isSmall = getVCTANs(task, count) <= saved;
-    it->second.attends = getAttention(task) != nullptr;
+    it->second.hasProductLoop = getProductLoop(task) != nullptr;
     if (target.isGpu()) {
       it->second.largeTemporaries =
           countLargeTemporaries(task, target.getSharedMemory());
@@ -288,7 +288,7 @@ bool TaskFuser::isPairwiseWorthwhile(const TaskLoad &first,
 bool TaskFuser::isWorth(TaskOp first, TaskOp second, MergeKind kind) {
   int64_t sms = target.getSms(), count = second.getNumVCTAs();
   if (!readsResultOf(second, first))
-    return attendToSame(first, second) ||
+    return shareProductLoop(first, second) ||
            (isPairwiseWorthwhile(getLoad(first), getLoad(second), count) &&
             !shouldStaySeparate(first, second));
   // Fusion saves the other rank a hand-off, and changes nothing for other
@@ -335,7 +335,7 @@ bool TaskFuser::fuse(TaskOp first, TaskOp &second, MergeKind kind,
       !readsCorrespondingVcta(first, second, kind) ||
       mixVersions(first, second, kind) || chainContractions(first, second) ||
       !isWorth(first, second, kind) ||
-      !(attendToSame(first, second) ||
+      !(shareProductLoop(first, second) ||
         fitTogether(getLoad(first), getLoad(second))))
     return false;
   std::optional<SmallVector<Operation *>> followers =
@@ -376,7 +376,7 @@ bool TaskFuser::fusePairwise(TaskOp &second, SiblingTasks &siblings) {
   auto isAccepted = [&](const TaskLoad &load) {
     const TaskLoad &own = getLoad(second);
     return load.numOps + own.numOps <= maxOps &&
-           ((load.attends && own.attends) ||
+           ((load.hasProductLoop && own.hasProductLoop) ||
             (fitTogether(load, own) && isPairwiseWorthwhile(load, own, count)));
   };
   return siblings.visit(

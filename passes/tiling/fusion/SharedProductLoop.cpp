@@ -1,6 +1,6 @@
-//===- SharedAttention.cpp - Tasks with an equal attention ----------------===//
+//===- SharedProductLoop.cpp - Tasks with an equal loop ------------------===//
 
-#include "passes/tiling/fusion/SharedAttention.h"
+#include "passes/tiling/fusion/SharedProductLoop.h"
 
 #include "mlir/IR/OperationSupport.h"
 #include "llvm/ADT/DenseMap.h"
@@ -8,9 +8,18 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-OnlineAttentionOp ark::getAttention(TaskOp task) {
-  auto found = task.getBody().front().getOps<OnlineAttentionOp>();
-  return found.empty() ? OnlineAttentionOp() : *found.begin();
+/// Returns the ops of a body that multiply matrices in a loop of their own.
+static SmallVector<BodyOpInterface> getProductLoops(TaskOp task) {
+  SmallVector<BodyOpInterface> found;
+  for (auto op : task.getBody().front().getOps<BodyOpInterface>())
+    if (op.multipliesMatrices())
+      found.push_back(op);
+  return found;
+}
+
+BodyOpInterface ark::getProductLoop(TaskOp task) {
+  SmallVector<BodyOpInterface> found = getProductLoops(task);
+  return found.empty() ? BodyOpInterface() : found.front();
 }
 
 namespace {
@@ -64,12 +73,10 @@ bool Comparison::areEqual(Operation *a, Operation *b) {
       OperationEquivalence::IgnoreLocations);
 }
 
-bool ark::attendToSame(TaskOp first, TaskOp second) {
-  OnlineAttentionOp attention = getAttention(first),
-                    other = getAttention(second);
-  if (!attention || !other || first.getGrid() != second.getGrid() ||
-      !llvm::hasSingleElement(
-          second.getBody().front().getOps<OnlineAttentionOp>()))
+bool ark::shareProductLoop(TaskOp first, TaskOp second) {
+  BodyOpInterface loop = getProductLoop(first);
+  SmallVector<BodyOpInterface> others = getProductLoops(second);
+  if (!loop || others.size() != 1 || first.getGrid() != second.getGrid())
     return false;
   Comparison comparison(first, second);
   auto isRead = [&](unsigned input) {
@@ -78,5 +85,5 @@ bool ark::attendToSame(TaskOp first, TaskOp second) {
         [&](unsigned a) { return comparison.readSame(a, input); });
   };
   return llvm::all_of(llvm::seq<unsigned>(second.getInputs().size()), isRead) &&
-         comparison.areEqual(attention, other);
+         comparison.areEqual(loop, others.front());
 }
