@@ -167,7 +167,7 @@ def _attention_backward(
     """Returns the gradients of queries, keys, values and scores.
 
     The weights are computed again from queries and keys, in fp32 or wider. The forward pass then
-    keeps neither the weights nor the logarithms of their sums, which ark does not compute.
+    keeps neither the weights nor the logarithms of their sums.
     """
     factor = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
     groups = query.shape[1] // key.shape[1]

@@ -131,6 +131,20 @@ def _narrowed(weights: Bounded, dtype: DType) -> Bounded:
     return Bounded(weights.value, weights.error + rounding + least * (weights.value != 0))
 
 
+@handles("attention_log_sum_exp")
+def attention_log_sum_exp(op: Any, machine: Machine) -> Bounded:
+    """Interprets the log-sum-exp of the scores of each query; zero without a valid key."""
+    q, k = (machine.read(x).bounded for x in (op.query, op.key))
+    repeats = q.value.shape[-3] // k.value.shape[-3]
+    lengths = _kv_lengths(op, machine, k.value.shape[-2])
+    k = k.view(lambda a: _expanded(a, repeats, lengths))
+    scores, valid = _masked_scores(op, machine, q, k, lengths)
+    largest, total = _softmax_statistics(scores, valid)[1:]
+    nothing = total.value == 0
+    some = Bounded(np.where(nothing, 1.0, total.value), total.error)
+    return _finite(largest) + some.monotone(np.log)
+
+
 @handles("partial_attention")
 def partial_attention(op: Any, machine: Machine) -> Bounded:
     """Returns for each partition the weighted sums, the largest score and the sum of weights,
@@ -173,13 +187,18 @@ def _partitions_last(a: Array) -> Array:
 
 
 def _in_partitions(scores: Bounded, valid: Array, v: Bounded) -> Bounded:
+    weights, largest, total = _softmax_statistics(scores, valid)
+    return _side_by_side((weights @ v, largest, total))
+
+
+def _softmax_statistics(scores: Bounded, valid: Array) -> tuple[Bounded, Bounded, Bounded]:
+    """Returns the exponentials of a row of scores, the largest score and the sum."""
     least = scores.view(lambda a: np.where(valid, a, -np.inf))
     least.error = None if scores.error is None else np.where(valid, scores.error, 0.0)
     largest = least.extremum(np.max, (scores.value.ndim - 1,))
     shift = _finite(largest)
     weights = (scores - shift).monotone(np.exp).view(lambda a: np.where(valid, a, 0.0))
-    parts = (weights @ v, largest, weights.sum((scores.value.ndim - 1,)))
-    return _side_by_side(parts)
+    return weights, largest, weights.sum((scores.value.ndim - 1,))
 
 
 def _finite(largest: Bounded) -> Bounded:

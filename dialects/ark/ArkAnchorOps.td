@@ -265,6 +265,45 @@ def Ark_AttentionOp : Ark_AnchorOp<"attention", [AttrSizedOperandSegments, Atten
   }];
 }
 
+def Ark_AttentionLogSumExpOp
+    : Ark_AnchorOp<"attention_log_sum_exp", [AttrSizedOperandSegments, AttentionOpInterface]> {
+  let summary = "The logarithm of the sum of the exponentials of the scores of each query";
+  let description = [{
+    Operands are those of `ark.attention`. The result is `[..., Hq, Tq, 1]`, in f32 or wider:
+    `log(sum(exp(score)))` over the keys that the query sees, and zero for a query without a valid
+    key. Gradients compute weights again from it.
+
+    The result does not depend on v. If v is also the operand of an attention, one task computes both
+    results, and compares queries and keys once.
+
+    - (attention_log_sum_exp_c1) ranks agree and are three or more; q, k and v have one element type.
+    - (attention_log_sum_exp_c2) leading extents agree, Hq is a multiple of Hkv, D and Tk agree.
+    - (attention_log_sum_exp_c3) the mask broadcasts to the scores and is bool or of q's element type.
+    - (attention_log_sum_exp_c4) `kv_length` is a scalar, or its extents are those of q before the
+      heads.
+
+    ```mlir
+    %1 = ark.attention_log_sum_exp %q, %k, %v scale = 1.25e-1 {causal}
+      : (tensor<8x96x64xbf16>, tensor<2x96x64xbf16>, tensor<2x96x64xbf16>) -> tensor<8x96x1xf32>
+    ```
+  }];
+  let arguments = (ins Ark_FloatTensor:$query, Ark_FloatTensor:$key, Ark_FloatTensor:$value,
+                       Optional<Ark_Tensor>:$mask, Optional<Ark_IndexTensor>:$kv_length,
+                       F64Attr:$scale, UnitAttr:$causal);
+  let assemblyFormat = [{
+    $query `,` $key `,` $value (`mask` $mask^)? (`kv_length` $kv_length^)?
+    `scale` `=` $scale attr-dict `:` functional-type(operands, results)
+  }];
+  let extraClassDeclaration = [{
+    bool hasPartitions() { return false; }
+    ::llvm::SmallVector<int64_t> getWholeDims(int64_t rank) { return {rank - 1}; }
+    /// A vCTA processes one sequence if each has its own length.
+    ::llvm::SmallVector<int64_t> getUnitDims(int64_t rank);
+    ::mlir::Attribute getValueIfEmpty();
+    ::llvm::StringRef getEmptyRead();
+  }];
+}
+
 def Ark_PartialAttentionOp
     : Ark_AnchorOp<"partial_attention", [AttrSizedOperandSegments, AttentionOpInterface]> {
   let summary = "Attention over every P-th key, for each of P partitions (split-KV)";

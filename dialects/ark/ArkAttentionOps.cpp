@@ -16,10 +16,21 @@ Attribute AttentionOp::getValueIfEmpty() {
                              : TypedAttr();
 }
 
-StringRef AttentionOp::getEmptyRead() {
-  return tensorType(getQuery()).getShape().back() == 0
+/// Returns a predicate if queries and keys of depth zero are compared.
+static StringRef getReadOfDepthZero(Value query) {
+  return tensorType(query).getShape().back() == 0
              ? "compares queries and keys of depth zero"
              : "";
+}
+
+StringRef AttentionOp::getEmptyRead() { return getReadOfDepthZero(getQuery()); }
+
+Attribute AttentionLogSumExpOp::getValueIfEmpty() {
+  return isEmpty(getKey()) ? getZero(getType().getElementType()) : TypedAttr();
+}
+
+StringRef AttentionLogSumExpOp::getEmptyRead() {
+  return getReadOfDepthZero(getQuery());
 }
 
 /// Checks that a mask broadcasts to the scores and has elements of bool or of
@@ -63,56 +74,89 @@ SmallVector<int64_t> AttentionOp::getUnitDims(int64_t) {
   return getSequenceDims(getKvLength());
 }
 
+SmallVector<int64_t> AttentionLogSumExpOp::getUnitDims(int64_t) {
+  return getSequenceDims(getKvLength());
+}
+
 SmallVector<int64_t> PartialAttentionOp::getUnitDims(int64_t rank) {
   SmallVector<int64_t> dims = getSequenceDims(getKvLength());
   dims.push_back(rank - 2);
   return dims;
 }
 
-LogicalResult AttentionOp::inferReturnTypes(MLIRContext *, Loc loc,
-                                            Adaptor adaptor, Types &types) {
+/// Checks the operands of an attention without partitions. Labels of the
+/// constraints begin with `name`.
+template <typename Adaptor>
+static LogicalResult checkAttention(Loc loc, const std::string &name,
+                                    Adaptor adaptor) {
   RankedTensorType query = tensorType(adaptor.getQuery());
   RankedTensorType key = tensorType(adaptor.getKey());
   RankedTensorType value = tensorType(adaptor.getValue());
   int64_t rank = query.getRank();
-  // attention_c1
+  std::string first = name + "_c1";
   if (rank < 3 || key.getRank() != rank || value.getRank() != rank)
-    return emitOptionalError(
-        loc, "q, k and v need one rank, three or more (attention_c1)");
-  if (failed(checkSameElement(loc, "attention_c1", adaptor.getQuery(),
-                              adaptor.getKey())) ||
-      failed(checkSameElement(loc, "attention_c1", adaptor.getQuery(),
-                              adaptor.getValue())))
+    return emitOptionalError(loc, "q, k and v need one rank, three or more (",
+                             first, ")");
+  if (failed(
+          checkSameElement(loc, first, adaptor.getQuery(), adaptor.getKey())) ||
+      failed(
+          checkSameElement(loc, first, adaptor.getQuery(), adaptor.getValue())))
     return failure();
   ArrayRef<int64_t> q = query.getShape(), k = key.getShape(),
                     v = value.getShape();
   int64_t heads = q[rank - 3], kvHeads = k[rank - 3];
-  // attention_c2
   bool fits = q.drop_back(3) == k.drop_back(3) &&
               k.drop_back(1) == v.drop_back(1) && q[rank - 1] == k[rank - 1] &&
               kvHeads > 0 && heads % kvHeads == 0;
   if (!fits)
     return emitOptionalError(loc, "q ", toString(q), ", k ", toString(k),
-                             " and v ", toString(v),
-                             " do not fit together (attention_c2)");
+                             " and v ", toString(v), " do not fit together (",
+                             name, "_c2)");
   if (Value mask = adaptor.getMask()) {
     SmallVector<int64_t> scores(q.drop_back(1));
     scores.push_back(k[rank - 2]);
-    // attention_c3
-    if (failed(checkMask(loc, "attention_c3", mask, scores, query)))
+    if (failed(checkMask(loc, name + "_c3", mask, scores, query)))
       return failure();
   }
-  // attention_c4
-  if (Value length = adaptor.getKvLength();
-      length && failed(checkLength(loc, "attention_c4", length, query)))
+  Value length = adaptor.getKvLength();
+  return success(!length ||
+                 succeeded(checkLength(loc, name + "_c4", length, query)));
+}
+
+LogicalResult AttentionOp::inferReturnTypes(MLIRContext *, Loc loc,
+                                            Adaptor adaptor, Types &types) {
+  // attention_c1, attention_c2, attention_c3, attention_c4
+  if (failed(checkAttention(loc, "attention", adaptor)))
     return failure();
-  SmallVector<int64_t> shape(q.drop_back(1));
-  shape.push_back(v[rank - 1]);
+  RankedTensorType query = tensorType(adaptor.getQuery());
+  SmallVector<int64_t> shape(query.getShape().drop_back());
+  shape.push_back(tensorType(adaptor.getValue()).getShape().back());
   return infer(types, shape, query.getElementType());
 }
 
-LogicalResult PartialAttentionOp::inferReturnTypes(MLIRContext *context,
-                                                   Loc loc, Adaptor adaptor,
+/// Returns the type of the sums of an attention, f32 or wider.
+static Type getWideType(RankedTensorType query) {
+  Type element = query.getElementType();
+  return element.getIntOrFloatBitWidth() < 32
+             ? Float32Type::get(query.getContext())
+             : element;
+}
+
+LogicalResult AttentionLogSumExpOp::inferReturnTypes(MLIRContext *, Loc loc,
+                                                     Adaptor adaptor,
+                                                     Types &types) {
+  // attention_log_sum_exp_c1, attention_log_sum_exp_c2,
+  // attention_log_sum_exp_c3, attention_log_sum_exp_c4
+  if (failed(checkAttention(loc, "attention_log_sum_exp", adaptor)))
+    return failure();
+  RankedTensorType query = tensorType(adaptor.getQuery());
+  SmallVector<int64_t> shape(query.getShape().drop_back());
+  shape.push_back(1);
+  return infer(types, shape, getWideType(query));
+}
+
+LogicalResult PartialAttentionOp::inferReturnTypes(MLIRContext *, Loc loc,
+                                                   Adaptor adaptor,
                                                    Types &types) {
   RankedTensorType query = tensorType(adaptor.getQuery());
   RankedTensorType key = tensorType(adaptor.getKey());
@@ -151,10 +195,7 @@ LogicalResult PartialAttentionOp::inferReturnTypes(MLIRContext *context,
     return failure();
   SmallVector<int64_t> shape(q.drop_back(1));
   shape.append({partitions, v.back() + 2});
-  Type element = query.getElementType();
-  if (element.getIntOrFloatBitWidth() < 32)
-    element = Float32Type::get(context);
-  return infer(types, shape, element);
+  return infer(types, shape, getWideType(query));
 }
 
 LogicalResult CombineAttentionOp::inferReturnTypes(MLIRContext *, Loc loc,

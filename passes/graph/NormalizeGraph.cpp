@@ -284,13 +284,14 @@ struct BroadcastIntoMatmul : OpRewritePattern<MatmulOp> {
   }
 };
 
-struct BroadcastIntoMask : OpRewritePattern<AttentionOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(AttentionOp op,
+template <typename OpTy>
+struct BroadcastIntoMask : OpRewritePattern<OpTy> {
+  using OpRewritePattern<OpTy>::OpRewritePattern;
+  LogicalResult matchAndRewrite(OpTy op,
                                 PatternRewriter &rewriter) const override {
     if (!op.getMask())
       return failure();
-    auto view = op.getMask().getDefiningOp<BroadcastToOp>();
+    auto view = op.getMask().template getDefiningOp<BroadcastToOp>();
     if (!view)
       return failure();
     rewriter.modifyOpInPlace(
@@ -482,13 +483,14 @@ struct NormalizeGraphPass
     concats = std::move(first);
     RewritePatternSet set(context);
     set.add<BitcastOfSplat, BroadcastAfterUnary, BroadcastIntoElementwise,
-            BroadcastIntoMask, BroadcastIntoMatmul, BroadcastOfBroadcast,
-            EmptyOperand, EmptyResult, EmptyUpdate, NormAfterViews<LayernormOp>,
-            NormAfterViews<RmsnormOp>, ReduceUnits<ReduceMaxOp>,
-            ReduceUnits<ReduceMeanOp>, ReduceUnits<ReduceMinOp>,
-            ReduceUnits<ReduceSumOp>, SimplifyConcat, SimplifyIdentity,
-            SliceOfSlice, SplitConcat, TransposeIntoMatmul, TransposeOfUnits,
-            ViewOfSplat>(context);
+            BroadcastIntoMask<AttentionLogSumExpOp>,
+            BroadcastIntoMask<AttentionOp>, BroadcastIntoMatmul,
+            BroadcastOfBroadcast, EmptyOperand, EmptyResult, EmptyUpdate,
+            NormAfterViews<LayernormOp>, NormAfterViews<RmsnormOp>,
+            ReduceUnits<ReduceMaxOp>, ReduceUnits<ReduceMeanOp>,
+            ReduceUnits<ReduceMinOp>, ReduceUnits<ReduceSumOp>, SimplifyConcat,
+            SimplifyIdentity, SliceOfSlice, SplitConcat, TransposeIntoMatmul,
+            TransposeOfUnits, ViewOfSplat>(context);
     populateNarrowProductPatterns(set);
     populateSinkReshapePatterns(set);
     patterns = std::move(set);

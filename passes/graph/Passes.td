@@ -280,7 +280,8 @@ def SplitAttentionPass : Pass<"ark-split-attention", "::mlir::ark::ProgramOp"> {
     `P` divides the number of keys, and all key heads together have at most as many partitions as
     there are SMs. The cost model selects one of these `P`, or none, for example if caches are short
     or if there are many query rows or few SMs. The pass skips an attention whose tile is in the
-    user's plan.
+    user's plan. The log-sum-exp with the operands of a split attention is merged from those of the
+    partitions.
 
     ```mlir
     %1 = ark.attention %q, %k, %v kv_length %n scale = 1.25e-1

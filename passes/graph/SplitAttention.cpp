@@ -131,6 +131,61 @@ static Value cutMask(OpBuilder &builder, Location loc, Value mask,
   return cutDim(builder, loc, mask, rank - 1, isSame ? 1 : partitions);
 }
 
+/// Returns the log-sum-exps of the scores that `op` computes. The log-sum-exps
+/// have the operands of `op`, and follow it.
+static SmallVector<AttentionLogSumExpOp> findLogSumExps(AttentionOp op) {
+  SmallVector<AttentionLogSumExpOp> found;
+  for (Operation *user : op.getQuery().getUsers()) {
+    auto other = dyn_cast<AttentionLogSumExpOp>(user);
+    if (other && op->isBeforeInBlock(other) && op.getKey() == other.getKey() &&
+        op.getValue() == other.getValue() && op.getMask() == other.getMask() &&
+        op.getKvLength() == other.getKvLength() &&
+        op.getScale() == other.getScale() &&
+        op.getCausal() == other.getCausal())
+      found.push_back(other);
+  }
+  return found;
+}
+
+/// Merges the maxima and sums of all partitions into the log-sum-exp of a row.
+/// A partition without a valid key has a log-sum-exp of minus infinity; a row
+/// without a valid key gives zero.
+static Value mergeLogSumExps(OpBuilder &b, Location loc, Value parts) {
+  RankedTensorType type = getTensorType(parts);
+  int64_t rank = type.getRank(), columns = type.getShape().back() - 2;
+  SmallVector<int64_t> starts(rank, 0), stops(type.getShape()), ones(rank, 1);
+  auto column = [&](int64_t index) -> Value {
+    starts.back() = index;
+    stops.back() = index + 1;
+    return SliceOp::create(b, loc, parts, starts, stops, ones);
+  };
+  auto number = [&](const APFloat &value) -> Value {
+    auto scalar = RankedTensorType::get({}, type.getElementType());
+    return ConstantOp::create(b, loc, DenseElementsAttr::get(scalar, value));
+  };
+  const llvm::fltSemantics &format =
+      cast<FloatType>(type.getElementType()).getFloatSemantics();
+  Value sums = LogOp::create(b, loc, column(columns + 1));
+  Value each = AddOp::create(b, loc, column(columns), sums);
+  int64_t axes[] = {rank - 2};
+  Value largest =
+      ReduceMaxOp::create(b, loc, each, axes, /*keepdims=*/true).getResult();
+  // The difference of two infinities is NaN.
+  Value shift = MaximumOp::create(
+      b, loc, largest, number(APFloat::getLargest(format, /*Negative=*/true)));
+  Value shares = ExpOp::create(b, loc, SubOp::create(b, loc, each, shift));
+  Value total =
+      ReduceSumOp::create(b, loc, shares, axes, /*keepdims=*/true).getResult();
+  Value zero = number(APFloat::getZero(format));
+  Value merged =
+      AddOp::create(b, loc, shift, LogOp::create(b, loc, total).getResult());
+  Value hasNoKey = CompareOp::create(b, loc, ComparePredicate::EQ, total, zero);
+  merged = WhereOp::create(b, loc, hasNoKey, zero, merged);
+  SmallVector<int64_t> shape(type.getShape().drop_back(2));
+  shape.push_back(1);
+  return ReshapeOp::create(b, loc, merged, shape);
+}
+
 static void split(RewriterBase &rewriter, AttentionOp op, int64_t partitions) {
   rewriter.setInsertionPoint(op);
   Location loc = op.getLoc();
@@ -153,6 +208,8 @@ static void split(RewriterBase &rewriter, AttentionOp op, int64_t partitions) {
     result =
         CastOp::create(rewriter, loc, combined,
                        cast<RankedTensorType>(op.getType()).getElementType());
+  for (AttentionLogSumExpOp other : findLogSumExps(op))
+    rewriter.replaceOp(other, mergeLogSumExps(rewriter, loc, partial));
   rewriter.replaceOp(op, result);
 }
 

@@ -9,8 +9,8 @@ def DecomposePass : Pass<"ark-decompose", "::mlir::ark::ProgramOp"> {
   let summary = "Lower the ark ops inside of groups to structured ops";
   let description = [{
     Bodies become `linalg`, `tensor`, `arith` and `math` ops on whole tensors, which the next passes
-    fuse and tile. `ark.attention` and `ark.partial_attention` become `ark.online_attention` and ops
-    that normalise or join its results. Gradients of an attention become
+    fuse and tile. `ark.attention`, `ark.attention_log_sum_exp` and `ark.partial_attention` become
+    `ark.online_attention` and ops that normalise or join its results. Gradients of an attention become
     `ark.blocked_attention_gradient` and ops that scale or join its results. `ark.layernorm` and
     `ark.rmsnorm` become `ark.row_norm`.
     `ark.top_threshold` stays, because its loops are written for a single row. An `ark.gather` of the

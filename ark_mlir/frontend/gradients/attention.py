@@ -4,8 +4,8 @@ For long rows, ``ark.attention_query_gradient`` and ``ark.attention_key_value_gr
 weights block by block: memory grows with the number of queries plus keys. Otherwise, two tensors of
 the shape of the scores, ``[..., Hq, Tq, Tk]``, pass through memory: the weights and the derivatives
 of the scores, in the dtype of the queries. For queries of 16 bits, the epilogues of two products
-compute them. `ark.partial_attention` computes the softmax's statistics of a row beforehand, except
-for short rows of fp32, whose weights are a softmax of the scores.
+compute them. The task of the attention also computes `ark.attention_log_sum_exp`, from which the
+weights follow, except for short rows of fp32, whose weights are a softmax of the scores.
 """
 
 from __future__ import annotations
@@ -24,10 +24,8 @@ from ..operands import constant_tensor
 from ..ops import (
     arange,
     exp,
-    greater,
     less,
     less_equal,
-    log,
     logical_and,
     matmul,
     reduce_max,
@@ -69,7 +67,7 @@ def _give_by_blocks(op: Any, step: Step, scores: _Scores) -> None:
     mean = reduce_sum(wide(g) * wide(scores.grouped(step.y)), -1, keepdims=False)
     operands: dict[str, Any] = {
         "query": scores.q, "key": scores.k, "value": v, "cotangent": g,
-        "log_sum_exp": reshape(scores.log_sum_exp(), rows), "mean": mean,
+        "log_sum_exp": reshape(_log_sum_exp(op, step, scores), rows), "mean": mean,
         "mask": scores.mask, "kv_length": scores.length,
         "scale": scores.scale, "causal": scores.causal,
     }  # fmt: skip
@@ -95,7 +93,7 @@ def _give_by_products(op: Any, step: Step, scores: _Scores) -> None:
     g, v = scores.grouped(step.g), scores.shared_rows(step.read(op.value))
     slopes = matmul(wide(g), wide(v), transpose_other=True)
     if q.dtype.itemsize < 4:
-        shares = converted(scores.weights(scores.log_sum_exp()), q.dtype)
+        shares = converted(scores.weights(_log_sum_exp(op, step, scores)), q.dtype)
         # The mean of a row's slopes, weighted by the row's weights, is the scalar product of the
         # result's row and its cotangent.
         mean = reduce_sum(wide(g) * wide(scores.grouped(step.y)), -1)
@@ -110,6 +108,39 @@ def _give_by_products(op: Any, step: Step, scores: _Scores) -> None:
     shape = (*shape_of(op.query)[:-1], scores.k.shape[-2])
     step.give(op.mask, lambda: reshape(slopes, shape))
     step.give(op.value, lambda: _over_heads(_transposed(shares, g)))
+
+
+def _log_sum_exp(op: Any, step: Step, scores: _Scores) -> Tensor:
+    """Returns the logarithm of the sum of the exponentials of each row, of the valid keys.
+
+    The result is ``[..., Hkv, R, Tq, 1]`` in fp32; 0 for a query without a valid key. The operands
+    are those of the attention `op`, so that one task computes both.
+    """
+    key, value = step.read(op.key), step.read(op.value)
+    result = emit(
+        "attention_log_sum_exp", dialect.AttentionLogSumExpOp, None,
+        query=step.read(op.query), key=key, value=value if value.shape[-1] else key,
+        mask=None if op.mask is None else step.read(op.mask), kv_length=scores.length,
+        scale=scores.scale, causal=scores.causal,
+    )  # fmt: skip
+    _join_forward(result, op.operation)
+    result = reshape(result, (*scores.q.shape[:-1], 1))
+    masks = () if scores.mask is None else (scores.mask,)
+    attach("log_sum_exp", [scores.q, scores.k, *masks], [result], scores.log_sum_exp_rule)
+    return result
+
+
+def _join_forward(result: Tensor, attention: Any) -> None:
+    """Moves the op of `result` behind `attention`, with the same plan, as part of the forward pass.
+
+    Only tasks with equal plans become one, and ops in between could update what both read.
+    """
+    made = result.value.owner
+    if "ark.plan" in made.attributes:
+        del made.attributes["ark.plan"]
+    if "ark.plan" in attention.attributes:
+        made.attributes["ark.plan"] = attention.attributes["ark.plan"]
+    made.move_after(attention)
 
 
 @derivative("attention_query_gradient", "attention_key_value_gradient")
@@ -251,38 +282,6 @@ class _Scores:
         least = float(np.finfo(np.float32).min)
         return scores if valid is None else where(valid, scores, least), valid
 
-    def log_sum_exp(self) -> Tensor:
-        """Returns the logarithm of the sum of the exponentials of each row, of the valid keys.
-
-        The result is ``[..., Hkv, R, Tq, 1]`` in fp32; 0 for a query without a valid key.
-        """
-        *leading, heads, keys, depth = self.k.shape
-        repeats, queries = self.q.shape[-3:-1]
-        k = reshape(self.k, (*leading, heads, keys, 1, depth))
-        parts = emit(
-            "partial_attention", dialect.PartialAttentionOp, None,
-            query=reshape(self.q, (*leading, heads * repeats, queries, depth)), key=k, value=k,
-            scale=self.scale, causal=self.causal, mask=self._mask_of_partition(),
-            kv_length=self.length,
-        )  # fmt: skip
-        statistics = reshape(parts[..., depth:], (*self.q.shape[:-1], 2))
-        largest, total = (statistics[..., i : i + 1] for i in range(2))
-        some = greater(total, 0)
-        result = where(some, largest + log(where(some, total, 1)), 0)
-        masks = () if self.mask is None else (self.mask,)
-        attach("log_sum_exp", [self.q, self.k, *masks], [result], self._log_sum_exp_rule)
-        return result
-
-    def _mask_of_partition(self) -> Tensor | None:
-        """Returns the mask with the heads of all groups in one dimension, of one partition."""
-        mask = self.mask
-        if mask is None or mask.ndim == 0:
-            return mask
-        if mask.ndim > 2:
-            *leading, heads, repeats, queries, keys = mask.shape
-            mask = reshape(mask, (*leading, heads * repeats, queries, keys))
-        return unsqueeze(mask, -1)
-
     def query_cotangent(self, scaled: Tensor) -> Tensor:
         """Returns the cotangent of the queries; `scaled` are slopes times the scale."""
         return matmul(scaled, self.shared_rows(self.k))
@@ -291,7 +290,8 @@ class _Scores:
         """Returns the cotangent of the keys; `scaled` are slopes times the scale."""
         return _over_heads(_transposed(scaled, self.q))
 
-    def _log_sum_exp_rule(self, step: GroupStep) -> list[Tensor | None]:
+    def log_sum_exp_rule(self, step: GroupStep) -> list[Tensor | None]:
+        """Differentiates :func:`_log_sum_exp` with respect to queries, keys and an added mask."""
         (g,) = step.cotangents
         (log_sum_exp,) = step.results
         assert g is not None

@@ -14,6 +14,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/IRMapping.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -142,16 +143,77 @@ void AttentionThreadRows::enterRow(int64_t threadRow) {
   builder.setInsertionPointToStart(branch.thenBlock());
 }
 
+/// Returns true if threads compute and store the single column of a row op,
+/// such as a log-sum-exp, after all other results of all rows. Only the thread
+/// with the first column needs the column, so that LLVM computes the column in
+/// a branch. The products that later code reads would be scaled behind the
+/// branch, with a register for each factor.
+bool AttentionThreadRows::isDeferred(const RowOp &rowOp) {
+  linalg::LinalgOp op = rowOp.op;
+  if (!rowOp.isStored || getRowColumns(rowOp) != 1 ||
+      op.getBlock()->without_terminator().empty())
+    return false;
+  // Results of other row ops may overwrite memory that a row op reads.
+  return llvm::all_of(
+      llvm::zip(op->getOpOperands(), rowOp.operands), [&](const auto &pair) {
+        auto &[operand, from] = pair;
+        return from.source == RowOperand::Result ||
+               op.getMatchingBlockArgument(&operand).use_empty();
+      });
+}
+
+bool AttentionThreadRows::hasDeferred() {
+  return llvm::any_of(attention.rowOps,
+                      [&](const RowOp &rowOp) { return isDeferred(rowOp); });
+}
+
+/// Clones the ops of `block` that compute `value`, which access no memory.
+static Value cloneInto(OpBuilder &builder, Value value, Block &block,
+                       IRMapping &mapping) {
+  Operation *op = value.getDefiningOp();
+  if (mapping.contains(value) || !op || op->getBlock() != &block)
+    return mapping.lookupOrDefault(value);
+  if (!isMemoryEffectFree(op))
+    return value;
+  for (Value operand : op->getOperands())
+    mapping.map(operand, cloneInto(builder, operand, block, mapping));
+  builder.clone(*op, mapping);
+  return mapping.lookup(value);
+}
+
+void AttentionThreadRows::recomputeAddresses() {
+  auto vctas = dyn_cast<scf::ForOp>(attention.op->getParentOp());
+  if (!vctas || !hasDeferred())
+    return;
+  Value index = vctas.getInductionVar();
+  Value narrow =
+      arith::IndexCastOp::create(builder, builder.getI32Type(), index);
+  Value opaque = getGpuInstructions(builder).createOpaqueNumber(
+      builder, builder.getLoc(), narrow);
+  IRMapping mapping;
+  mapping.map(index, arith::IndexCastUIOp::create(
+                         builder, builder.getIndexType(), opaque));
+  for (const RowOp &rowOp : attention.rowOps) {
+    OpOperand &out = linalg::LinalgOp(rowOp.op).getDpsInitsMutable()[0];
+    if (rowOp.isStored)
+      out.set(cloneInto(builder, out.get(), *vctas.getBody(), mapping));
+  }
+}
+
 void AttentionThreadRows::finishRows(
     ArrayRef<Value> maxima, ArrayRef<Value> sums,
     function_ref<void(const RowValues &, int64_t)> finish) {
-  for (int64_t threadRow = 0; threadRow < countRows(); ++threadRow) {
-    OpBuilder::InsertionGuard guard(builder);
-    enterRow(threadRow);
-    RowValues values;
-    values[RowValue::Maximum] = maxima[threadRow];
-    values[RowValue::Sum] = sums[threadRow];
-    finish(values, threadRow);
+  for (storesDeferred = false;; storesDeferred = true) {
+    for (int64_t threadRow = 0; threadRow < countRows(); ++threadRow) {
+      OpBuilder::InsertionGuard guard(builder);
+      enterRow(threadRow);
+      RowValues values;
+      values[RowValue::Maximum] = maxima[threadRow];
+      values[RowValue::Sum] = sums[threadRow];
+      finish(values, threadRow);
+    }
+    if (storesDeferred || !hasDeferred())
+      return;
   }
 }
 
@@ -166,7 +228,7 @@ void AttentionThreadRows::finishColumns(RowValues values, int64_t threadRow,
   }
   int64_t count = products.size();
   for (auto [i, rowOp] : llvm::enumerate(attention.rowOps)) {
-    if (!rowOp.isStored)
+    if (!rowOp.isStored || isDeferred(rowOp) != storesDeferred)
       continue;
     Value out = linalg::LinalgOp(rowOp.op).getDpsInits()[0];
     Type type = getElementTypeOrSelf(out);

@@ -49,9 +49,15 @@ protected:
   /// Adds up the sums of the threads that share a row.
   void combineSums(MutableArrayRef<Value> sums);
   void enterRow(int64_t threadRow);
+  /// Lets the row ops compute the addresses of their results after this point,
+  /// so that these addresses occupy no registers in the loop over the keys.
+  /// Does nothing unless row ops are deferred: the address of a second result
+  /// would have no register there.
+  void recomputeAddresses();
   /// For each row of the thread, calls `finish` in a branch that is taken if
   /// the row exists. The arguments are the maximum and the sum of the row, and
-  /// the index of the row among the rows of the thread.
+  /// the index of the row among the rows of the thread. Calls `finish` again
+  /// for each row if row ops are deferred.
   void finishRows(ArrayRef<Value> maxima, ArrayRef<Value> sums,
                   function_ref<void(const RowValues &, int64_t)> finish);
   void finishColumns(RowValues values, int64_t threadRow, Value first,
@@ -64,6 +70,11 @@ protected:
 
 private:
   Value raiseTwo(Value exponent);
+  bool isDeferred(const RowOp &rowOp);
+  bool hasDeferred();
+
+  /// True while `finishColumns` stores the results of deferred row ops only.
+  bool storesDeferred = false;
 };
 
 } // namespace mlir::ark

@@ -394,6 +394,7 @@ void WarpgroupLoopBuilder::build(Value thread, Value memory) {
       getGpuInstructions(builder).createOpaqueThread(builder, builder.getLoc());
   findThreads(
       arith::IndexCastUIOp::create(builder, builder.getIndexType(), narrow));
+  recomputeAddresses();
   if (sharesKeys())
     combineGroups(state);
   finish(state);

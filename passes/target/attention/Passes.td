@@ -120,6 +120,10 @@ def FlashAttentionPass : Pass<"ark-flash-attention", "::mlir::ModuleOp"> {
     separate loop without masks processes the steps whose keys all exist and are admitted by a
     causal mask for all rows.
 
+    A following op whose result has a single column, such as the log-sum-exp of a row, is computed by
+    the thread with the first column, after all other results. Warpgroups then compute the addresses
+    of the results after the loop, in which no register is left for them.
+
     A key beyond the length does not contribute to any result, even if its memory holds NaN. The
     effect of masks, and the results of rows without keys, equal those of the original ops. All
     other results differ only by rounding.

@@ -5,6 +5,7 @@
 #include "lib/support/Softmax.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
@@ -23,6 +24,8 @@ public:
 
   /// Builds normalised rows.
   Value buildWhole();
+  /// Builds the logarithm of the sum of the exponentials of each row.
+  Value buildLogSumExp();
   /// Builds the products, maxima and sums of exponentials of every partition,
   /// in consecutive columns.
   Value buildPartitions();
@@ -335,6 +338,28 @@ Value AttentionBuilder::buildWhole() {
       });
 }
 
+/// Emits `maximum + log(sum)`, or zero for a row without a valid key.
+static Value emitLogSumExp(OpBuilder &b, Location l, Value maximum, Value sum) {
+  Type element = sum.getType();
+  Value zero = createNumber(b, l, element, 0);
+  // A sum that is NaN gives NaN.
+  Value isPresent =
+      arith::CmpFOp::create(b, l, arith::CmpFPredicate::UNE, sum, zero);
+  Value logarithm = math::LogOp::create(b, l, sum);
+  Value total = arith::AddFOp::create(b, l, maximum, logarithm);
+  return arith::SelectOp::create(b, l, isPresent, total, zero);
+}
+
+Value AttentionBuilder::buildLogSumExp() {
+  OnlineAttentionOp op = buildAttention();
+  AffineMap row = getMapWithout(rewriter.getContext(), rows + 1, {rows});
+  return elementwise({op.getResult(1), op.getResult(2)}, {row, row},
+                     type.getShape(),
+                     [](OpBuilder &b, Location l, ValueRange v) {
+                       return emitLogSumExp(b, l, v[0], v[1]);
+                     });
+}
+
 Value AttentionBuilder::buildPartitions() {
   OnlineAttentionOp op = buildAttention();
   Value result = createEmpty(rewriter, loc, type.getShape(), element);
@@ -375,6 +400,18 @@ struct DecomposeAttention : OpConversionPattern<AttentionOp> {
   }
 };
 
+struct DecomposeAttentionLogSumExp : OpConversionPattern<AttentionLogSumExpOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(AttentionLogSumExpOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOp(
+        op, AttentionBuilder(rewriter, op, adaptor).buildLogSumExp());
+    return success();
+  }
+};
+
 struct DecomposePartialAttention : OpConversionPattern<PartialAttentionOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -390,6 +427,6 @@ struct DecomposePartialAttention : OpConversionPattern<PartialAttentionOp> {
 
 void ark::populateDecomposeAttention(const TypeConverter &converter,
                                      RewritePatternSet &patterns) {
-  patterns.add<DecomposeAttention, DecomposePartialAttention>(
-      converter, patterns.getContext());
+  patterns.add<DecomposeAttention, DecomposeAttentionLogSumExp,
+               DecomposePartialAttention>(converter, patterns.getContext());
 }

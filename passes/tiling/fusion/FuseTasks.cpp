@@ -13,6 +13,7 @@
 #include "passes/tiling/fusion/JoinElementwise.h"
 #include "passes/tiling/fusion/MergeTasks.h"
 #include "passes/tiling/fusion/Passes.h"
+#include "passes/tiling/fusion/SharedProductLoop.h"
 #include "passes/tiling/fusion/SiblingTasks.h"
 #include "passes/tiling/selection/TileShape.h"
 
@@ -254,6 +255,7 @@ const TaskLoad &TaskFuser::getLoad(TaskOp task) {
     it->second.numOps = countBodyOps(task);
     it->second.numInsertions = countInsertions(task);
     it->second.isSmall = getVCTANs(task, count) <= saved;
+    it->second.hasProductLoop = getProductLoop(task) != nullptr;
     if (target.isGpu()) {
       it->second.largeTemporaries =
           countLargeTemporaries(task, target.getSharedMemory());
@@ -286,8 +288,9 @@ bool TaskFuser::isPairwiseWorthwhile(const TaskLoad &first,
 bool TaskFuser::isWorth(TaskOp first, TaskOp second, MergeKind kind) {
   int64_t sms = target.getSms(), count = second.getNumVCTAs();
   if (!readsResultOf(second, first))
-    return isPairwiseWorthwhile(getLoad(first), getLoad(second), count) &&
-           !shouldStaySeparate(first, second);
+    return shareProductLoop(first, second) ||
+           (isPairwiseWorthwhile(getLoad(first), getLoad(second), count) &&
+            !shouldStaySeparate(first, second));
   // Fusion saves the other rank a hand-off, and changes nothing for other
   // readers of the data.
   if (isPut(second))
@@ -332,7 +335,8 @@ bool TaskFuser::fuse(TaskOp first, TaskOp &second, MergeKind kind,
       !readsCorrespondingVcta(first, second, kind) ||
       mixVersions(first, second, kind) || chainContractions(first, second) ||
       !isWorth(first, second, kind) ||
-      !fitTogether(getLoad(first), getLoad(second)))
+      !(shareProductLoop(first, second) ||
+        fitTogether(getLoad(first), getLoad(second))))
     return false;
   std::optional<SmallVector<Operation *>> followers =
       getFollowers(first, second);
@@ -371,8 +375,9 @@ bool TaskFuser::fusePairwise(TaskOp &second, SiblingTasks &siblings) {
   int64_t count = second.getNumVCTAs();
   auto isAccepted = [&](const TaskLoad &load) {
     const TaskLoad &own = getLoad(second);
-    return load.numOps + own.numOps <= maxOps && fitTogether(load, own) &&
-           isPairwiseWorthwhile(load, own, count);
+    return load.numOps + own.numOps <= maxOps &&
+           ((load.hasProductLoop && own.hasProductLoop) ||
+            (fitTogether(load, own) && isPairwiseWorthwhile(load, own, count)));
   };
   return siblings.visit(
       second, getProducers(second), isAccepted, [&](TaskOp first) {

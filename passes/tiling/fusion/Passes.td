@@ -30,7 +30,9 @@ def FuseTasksPass : Pass<"ark-fuse-tasks", "::mlir::ark::ProgramOp"> {
     every SM (on a GPU, the work of a single vCTA is done once for all vCTAs of a work item). Tasks
     that could run concurrently stay separate unless they occupy all SMs or are small. On a GPU,
     elementwise tasks that share numbers only, such as a learning rate, also stay separate if they
-    occupy half of the SMs, or have more tiles than the registers of a thread have room for. Results that
+    occupy half of the SMs, or have more tiles than the registers of a thread have room for. Tasks with
+    an equal attention, of which one reads nothing but operands of the other, always become one: the
+    log-sum-exp of an attention is computed with its result. Results that
     stay inside of a vCTA may take an eighth of an SM's memory. Tasks with different plans are not
     fused, nor are tasks whose fusion would change the version of a state that one of them reads. A
     contraction that depends on a contraction begins a new task: otherwise a chain of layers would be

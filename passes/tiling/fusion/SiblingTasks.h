@@ -24,12 +24,16 @@ struct TaskLoad {
   int64_t largeTemporaries = 0;
   /// Bytes of the stages of products whose operands are split into bf16 terms.
   int64_t splitStages = 0;
+  /// True if an op of the body multiplies matrices in a loop of its own, as an
+  /// attention does.
+  bool hasProductLoop = false;
 
   bool operator<(const TaskLoad &other) const {
     return std::tie(numOps, numInsertions, isSmall, largeTemporaries,
-                    splitStages) <
+                    splitStages, hasProductLoop) <
            std::tie(other.numOps, other.numInsertions, other.isSmall,
-                    other.largeTemporaries, other.splitStages);
+                    other.largeTemporaries, other.splitStages,
+                    other.hasProductLoop);
   }
 };
 

@@ -88,7 +88,8 @@ static Work estimateAttention(AttentionOpInterface op, ArrayRef<int64_t> domain,
   RankedTensorType key = tensorType(op.getKey());
   int64_t kvHeads = std::max<int64_t>(key.getDimSize(rank - 3), 1);
   double sharing = std::max<int64_t>(domain[rank - 3] / kvHeads, 1);
-  double depths = key.getShape().back() + tile.back();
+  double depths =
+      key.getShape().back() + tensorType(op.getValue()).getShape().back();
   double keys = key.getDimSize(rank - 2);
   double heads = count(tile.drop_back(2)), queries = tile[rank - 2];
   double keyHeads = std::max(heads / sharing, 1.0);

@@ -93,3 +93,52 @@ func.func @partial_attention_c4(%q: tensor<3x2x1x8xf32>, %k: tensor<3x2x4x2x8xf3
     : (tensor<3x2x1x8xf32>, tensor<3x2x4x2x8xf32>, tensor<3x2x4x2x8xf32>, tensor<3x2xi32>) -> tensor<3x2x1x2x10xf32>
   return
 }
+
+// -----
+
+func.func @attention_log_sum_exp_c1(%q: tensor<4x8xf32>) {
+  // expected-error @below {{q, k and v need one rank, three or more (attention_log_sum_exp_c1)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.attention_log_sum_exp %q, %q, %q scale = 1.0 : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x1xf32>
+  return
+}
+
+// -----
+
+func.func @attention_log_sum_exp_c2(%q: tensor<3x4x8xf32>, %k: tensor<2x4x8xf32>) {
+  // expected-error @below {{q [3, 4, 8], k [2, 4, 8] and v [2, 4, 8] do not fit together (attention_log_sum_exp_c2)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.attention_log_sum_exp %q, %k, %k scale = 1.0
+    : (tensor<3x4x8xf32>, tensor<2x4x8xf32>, tensor<2x4x8xf32>) -> tensor<3x4x1xf32>
+  return
+}
+
+// -----
+
+func.func @attention_log_sum_exp_c3(%q: tensor<2x4x8xf32>, %m: tensor<4x5xf32>) {
+  // expected-error @below {{mask 'tensor<4x5xf32>' does not broadcast to the scores [2, 4, 4] as bool or 'f32' (attention_log_sum_exp_c3)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.attention_log_sum_exp %q, %q, %q mask %m scale = 1.0
+    : (tensor<2x4x8xf32>, tensor<2x4x8xf32>, tensor<2x4x8xf32>, tensor<4x5xf32>) -> tensor<2x4x1xf32>
+  return
+}
+
+// -----
+
+func.func @attention_log_sum_exp_c4(%q: tensor<3x2x4x8xf32>, %n: tensor<2xi32>) {
+  // expected-error @below {{kv_length [2] is neither a scalar nor a length for each of the sequences [3] (attention_log_sum_exp_c4)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.attention_log_sum_exp %q, %q, %q kv_length %n scale = 1.0
+    : (tensor<3x2x4x8xf32>, tensor<3x2x4x8xf32>, tensor<3x2x4x8xf32>, tensor<2xi32>) -> tensor<3x2x4x1xf32>
+  return
+}
+
+// -----
+
+func.func @resultOfLogSumExp(%q: tensor<2x4x8xbf16>) {
+  // expected-error @below {{failed to infer returned types}}
+  // expected-error @below {{incompatible with return type(s) of operation}}
+  %0 = ark.attention_log_sum_exp %q, %q, %q scale = 1.0
+    : (tensor<2x4x8xbf16>, tensor<2x4x8xbf16>, tensor<2x4x8xbf16>) -> tensor<2x4x8xbf16>
+  return
+}

@@ -146,6 +146,21 @@ ark.program @partitionsOfAnAttentionAreCombined(
   ark.return %1 : tensor<4x1x48xf32>
 }
 
+// CHECK-LABEL: ark.program @logSumExpOfAnAttention
+ark.program @logSumExpOfAnAttention(
+    %q: tensor<4x3x64xbf16> {ark.kind = #ark.kind<input>, ark.name = "q"},
+    %k: tensor<2x32x64xbf16> {ark.kind = #ark.kind<input>, ark.name = "k"},
+    %v: tensor<2x32x48xbf16> {ark.kind = #ark.kind<input>, ark.name = "v"},
+    %m: tensor<1x32xi1> {ark.kind = #ark.kind<input>, ark.name = "m"},
+    %n: tensor<i32> {ark.kind = #ark.kind<scalar>, ark.name = "n"})
+    -> (tensor<4x3x1xf32> {ark.name = "y"}) {
+  // CHECK: ark.attention_log_sum_exp %{{.+}}, %{{.+}}, %{{.+}} mask %{{.+}} kv_length %{{.+}} scale = 1.250000e-01 {causal}
+  // CHECK-SAME: -> tensor<4x3x1xf32>
+  %0 = ark.attention_log_sum_exp %q, %k, %v mask %m kv_length %n scale = 1.25e-1 {causal}
+    : (tensor<4x3x64xbf16>, tensor<2x32x64xbf16>, tensor<2x32x48xbf16>, tensor<1x32xi1>, tensor<i32>) -> tensor<4x3x1xf32>
+  ark.return %0 : tensor<4x3x1xf32>
+}
+
 // CHECK-LABEL: ark.program @argmaxInPartitions
 ark.program @argmaxInPartitions(
     %x: tensor<2x4x16xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"})

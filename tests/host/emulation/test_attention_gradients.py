@@ -103,7 +103,7 @@ def test_on_matrix_units(case: Case, arch: str, check: Check) -> None:
 
 
 def test_the_rule_of_long_attentions_of_16_bits(check: Check) -> None:
-    """Before the gradients, `ark.partial_attention` computes the log-sum-exp of each query."""
+    """The task of the attention computes the log-sum-exp of each query."""
     length = 256
     with ark.Program("slopes") as program:
         q = ark.input("q", (2, length, 16), ark.bf16)

@@ -154,6 +154,23 @@ ark.program @broadcastMovesIntoTheMask(
 
 // -----
 
+// Operands of an attention and of its log-sum-exp stay equal.
+// CHECK-LABEL: ark.program @broadcastMovesIntoTheMaskOfALogSumExp
+// CHECK-SAME: %[[M:[a-z0-9]+]]: tensor<1x16xi1>
+ark.program @broadcastMovesIntoTheMaskOfALogSumExp(
+    %q: tensor<2x8x4xf32> {ark.kind = #ark.kind<input>, ark.name = "q"},
+    %k: tensor<2x16x4xf32> {ark.kind = #ark.kind<input>, ark.name = "k"},
+    %m: tensor<1x16xi1> {ark.kind = #ark.kind<input>, ark.name = "m"})
+    -> (tensor<2x8x1xf32> {ark.name = "y"}) {
+  // CHECK-NEXT: ark.attention_log_sum_exp {{.*}} mask %[[M]] scale
+  %0 = ark.broadcast_to %m shape = [2, 8, 16] : (tensor<1x16xi1>) -> tensor<2x8x16xi1>
+  %1 = ark.attention_log_sum_exp %q, %k, %k mask %0 scale = 5.0e-1
+    : (tensor<2x8x4xf32>, tensor<2x16x4xf32>, tensor<2x16x4xf32>, tensor<2x8x16xi1>) -> tensor<2x8x1xf32>
+  ark.return %1 : tensor<2x8x1xf32>
+}
+
+// -----
+
 //===----------------------------------------------------------------------===//
 // Views of views
 //===----------------------------------------------------------------------===//

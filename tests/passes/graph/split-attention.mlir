@@ -41,6 +41,39 @@ ark.program @masks(
   ark.return %0, %1 : tensor<2x3x64xf32>, tensor<2x3x64xf32>
 }
 
+// The log-sum-exp of a split attention is merged from the maxima and sums of the partitions. One with other operands
+// stays whole.
+// CHECK-LABEL: ark.program @logSumExp
+ark.program @logSumExp(
+    %q: tensor<32x1x64xbf16> {ark.kind = #ark.kind<input>, ark.name = "q"},
+    %k: tensor<8x1024x64xbf16> {ark.kind = #ark.kind<input>, ark.name = "k"})
+    -> (tensor<32x1x64xbf16> {ark.name = "y0"}, tensor<32x1x1xf32> {ark.name = "y1"},
+        tensor<32x1x1xf32> {ark.name = "y2"}) {
+  // CHECK: %[[PARTS:.+]] = ark.partial_attention {{.+}} -> tensor<32x1x16x66xf32>
+  // CHECK: ark.combine_attention %[[PARTS]]
+  // CHECK: %[[SUM:.+]] = ark.slice %[[PARTS]] starts = [0, 0, 0, 65] stops = [32, 1, 16, 66]
+  // CHECK: %[[LOG:.+]] = ark.log %[[SUM]]
+  // CHECK: %[[MAX:.+]] = ark.slice %[[PARTS]] starts = [0, 0, 0, 64] stops = [32, 1, 16, 65]
+  // CHECK: %[[EACH:.+]] = ark.add %[[MAX]], %[[LOG]]
+  // CHECK: %[[LARGEST:.+]] = ark.reduce_max %[[EACH]] axes = [2]
+  // CHECK: %[[SHIFT:.+]] = ark.maximum %[[LARGEST]]
+  // CHECK: %[[LESS:.+]] = ark.sub %[[EACH]], %[[SHIFT]]
+  // CHECK: %[[SHARES:.+]] = ark.exp %[[LESS]]
+  // CHECK: %[[TOTAL:.+]] = ark.reduce_sum %[[SHARES]] axes = [2]
+  // CHECK: ark.where
+  // CHECK: ark.reshape {{.+}} -> tensor<32x1x1xf32>
+  // CHECK: ark.attention_log_sum_exp {{.+}} scale = 2.0
+  // CHECK-NOT: ark.attention
+  // CHECK: ark.return
+  %0 = ark.attention %q, %k, %k scale = 1.0
+    : (tensor<32x1x64xbf16>, tensor<8x1024x64xbf16>, tensor<8x1024x64xbf16>) -> tensor<32x1x64xbf16>
+  %1 = ark.attention_log_sum_exp %q, %k, %k scale = 1.0
+    : (tensor<32x1x64xbf16>, tensor<8x1024x64xbf16>, tensor<8x1024x64xbf16>) -> tensor<32x1x1xf32>
+  %2 = ark.attention_log_sum_exp %q, %k, %k scale = 2.0
+    : (tensor<32x1x64xbf16>, tensor<8x1024x64xbf16>, tensor<8x1024x64xbf16>) -> tensor<32x1x1xf32>
+  ark.return %0, %1, %2 : tensor<32x1x64xbf16>, tensor<32x1x1xf32>, tensor<32x1x1xf32>
+}
+
 // The pass does not split 1009 keys (a prime), 128 keys (too few), 64 queries (too many), or a key head for every SM.
 // CHECK-LABEL: ark.program @notSplit
 // CHECK-NOT: ark.partial_attention

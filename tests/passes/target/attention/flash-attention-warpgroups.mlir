@@ -135,3 +135,27 @@ ark.program @few_rows(
   %0 = ark.attention %q, %k, %v scale = 1.25e-1 : (tensor<1x4x32x64xbf16>, tensor<1x4x512x64xbf16>, tensor<1x4x512x64xbf16>) -> tensor<1x4x32x64xbf16>
   ark.return %0 : tensor<1x4x32x64xbf16>
 }
+
+// -----
+
+// The log-sum-exp of a row follows all columns of both rows of a thread, and the thread with the first column stores it.
+// The addresses of both results depend on an opaque copy of the number of the vCTA, behind the loop over the keys.
+// CHECK-LABEL: func.func private @body_attention_attention_log_sum_exp(
+// CHECK: nvvm.wgmma.mma_async
+// CHECK: %[[COPY:.+]] = llvm.inline_asm has_side_effects "mov.u32 $0, $1;"
+// CHECK: %[[AGAIN:.+]] = arith.index_castui %[[COPY]]
+// CHECK: affine.delinearize_index %[[AGAIN]]
+// CHECK-NOT: math.log
+// CHECK-COUNT-16: vector.store
+// CHECK-NOT: vector.store
+// CHECK-COUNT-2: math.log
+// CHECK-NOT: nvvm.wgmma
+ark.program @log_sum_exp(
+    %q: tensor<1x36x1024x64xbf16> {ark.kind = #ark.kind<input>, ark.name = "q"},
+    %k: tensor<1x36x512x64xbf16> {ark.kind = #ark.kind<input>, ark.name = "k"},
+    %v: tensor<1x36x512x64xbf16> {ark.kind = #ark.kind<input>, ark.name = "v"})
+    -> (tensor<1x36x1024x64xbf16> {ark.name = "y"}, tensor<1x36x1024x1xf32> {ark.name = "lse"}) {
+  %0 = ark.attention %q, %k, %v scale = 1.25e-1 : (tensor<1x36x1024x64xbf16>, tensor<1x36x512x64xbf16>, tensor<1x36x512x64xbf16>) -> tensor<1x36x1024x64xbf16>
+  %1 = ark.attention_log_sum_exp %q, %k, %v scale = 1.25e-1 : (tensor<1x36x1024x64xbf16>, tensor<1x36x512x64xbf16>, tensor<1x36x512x64xbf16>) -> tensor<1x36x1024x1xf32>
+  ark.return %0, %1 : tensor<1x36x1024x64xbf16>, tensor<1x36x1024x1xf32>
+}
