@@ -1,9 +1,11 @@
 //===- BodyCost.cpp - Work of one unclipped vCTA --------------------------===//
 
 #include "lib/analysis/BodyCost.h"
+#include "lib/analysis/ConvolutionTiles.h"
 #include "lib/analysis/ProductTiles.h"
 #include "lib/support/BufferView.h"
 #include "lib/support/QuantizedProducts.h"
+#include "lib/support/RowConvolution.h"
 #include "lib/support/Streaming.h"
 
 #include "dialects/ark/ArkBodyAttrs.h"
@@ -235,16 +237,46 @@ predictProductNs(TargetAttr target, std::optional<ProductSizes> sizes) {
   return predictTileNs(target, *sizes, rows, sizes->columns);
 }
 
+/// Returns the convolution of a body, or nothing for other ops, products of
+/// matrices among them.
+static std::optional<RowConvolution> matchConvolution(linalg::LinalgOp op) {
+  return linalg::isaContractionOpInterface(op) ? std::nullopt
+                                               : RowConvolution::match(op);
+}
+
+/// Predicts the time of one convolution of a body, whose operands are tiles in
+/// memory.
+static std::optional<double> predictConvolutionNs(TaskOp task,
+                                                  TargetAttr target,
+                                                  linalg::LinalgOp op,
+                                                  const RowConvolution &found) {
+  Type type = getElementTypeOrSelf(op->getOperand(0));
+  if (op->getParentOp() != task || !isTile(task, op->getOperand(0)) ||
+      !isTile(task, op->getOperand(1)) || !(type.isBF16() || type.isF16()) ||
+      getElementTypeOrSelf(op->getOperand(1)) != type)
+    return std::nullopt;
+  SmallVector<int64_t> extents =
+      getLoopExtents(task, cast<IndexingMapOpInterface>(op.getOperation()));
+  AffineMap filters = op.getIndexingMapsArray().front();
+  int64_t features =
+      extents[cast<AffineDimExpr>(filters.getResult(0)).getPosition()];
+  return predictConvolutionTileNs(
+      target, {1, features, found.rows, found.columns, found.getDepth()},
+      features, found.rows, found.columns);
+}
+
 std::optional<double> mlir::ark::predictProductsNs(TaskOp task,
                                                    TargetAttr target) {
   if (!target.isGpu() || !target.getGpu().getMatrixTiles())
     return std::nullopt;
   double ns = 0;
   WalkResult result = task.getBody().walk([&](linalg::LinalgOp op) {
-    if (!linalg::isaContractionOpInterface(op))
+    std::optional<RowConvolution> convolution = matchConvolution(op);
+    if (!convolution && !linalg::isaContractionOpInterface(op))
       return WalkResult::advance();
     std::optional<double> one =
-        predictProductNs(target, getTileSizes(task, op, target));
+        convolution ? predictConvolutionNs(task, target, op, *convolution)
+                    : predictProductNs(target, getTileSizes(task, op, target));
     // A CTA computes the products of a body one after the other, and has one
     // prologue and one epilogue.
     double repeated = ns > 0 ? target.getGpu().getMatrixTiles().getTile() : 0;
@@ -277,10 +309,13 @@ static constexpr double kShareOfWarps = 0.25, kShareOfWarpAttention = 0.4,
 /// Lower bound of the rows of an attention by warpgroups.
 static constexpr int64_t kWarpgroupRows = 193;
 
-/// Returns true for a product of two matrices. Sums of products of elements are
-/// contractions as well, and matrix units do not compute them.
+/// Returns true for a product of two matrices, or a convolution. Sums of
+/// products of elements are contractions as well, and matrix units do not
+/// compute them.
 static bool isMatrixProduct(Operation *op) {
   auto structured = dyn_cast<linalg::LinalgOp>(op);
+  if (structured && matchConvolution(structured))
+    return true;
   if (!structured || !linalg::isaContractionOpInterface(structured))
     return false;
   auto dims = linalg::inferContractionDims(structured);
@@ -322,6 +357,8 @@ static bool isStreamed(TaskOp task, Operation *op) {
     return getLoopExtents(task, cast<IndexingMapOpInterface>(op)).front() <=
            kStreamingRows;
   if (!isMatrixProduct(op))
+    return false;
+  if (matchConvolution(cast<linalg::LinalgOp>(op)))
     return false;
   SmallVector<int64_t> extents =
       getLoopExtents(task, cast<IndexingMapOpInterface>(op));

@@ -21,6 +21,11 @@ CASES: dict[str, tuple[Any, ...]] = {
     "one by one, on warpgroups": ((2, 64, 28, 28), (64, 64, 1, 1), 1, 0, 1, 1),
     "padded rows of positions": ((8, 128, 14, 14), (128, 128, 1, 1), 1, 0, 1, 1),
     "padded rows of windows": ((8, 64, 7, 7), (128, 64, 3, 3), 1, 1, 1, 1),
+    "windows in images": ((2, 64, 16, 16), (64, 64, 3, 3), 1, 1, 1, 1),
+    "windows in long rows": ((1, 64, 5, 120), (64, 64, 3, 3), 1, 1, 1, 1),
+    "windows in clipped rows, clipped filters": ((3, 64, 14, 14), (96, 64, 3, 3), 1, 1, 1, 1),
+    "windows in images with strides": ((2, 64, 13, 14), (64, 64, 3, 3), (1, 2), 1, 1, 1),
+    "windows in images, dilated, of groups": ((1, 128, 8, 18), (128, 64, 3, 3), 1, 2, 2, 2),
     "groups of matrix units": ((1, 32, 9, 8), (32, 16, 3, 3), 1, 1, (2, 1), 2),
 }
 
