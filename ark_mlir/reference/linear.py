@@ -49,8 +49,8 @@ def convolution(op: Any, machine: Machine) -> Bounded:
     filters, images = (machine.read(value).bounded for value in (op.filters, op.images))
     shape = result_type(op)[0]
     depth = filters.value.shape[-3:]
-    i, j, y = np.indices((*depth[1:], shape[-2]), sparse=True)
-    rows = i * int(op.dilation) + j + y * int(op.stride)
+    i, j, y = (np.arange(extent) for extent in (*depth[1:], shape[-2]))
+    rows = i[:, None, None] * int(op.dilation) + j[:, None] + y * int(op.stride)
 
     def windows(a: Array) -> Array:
         found = a[..., rows, :]

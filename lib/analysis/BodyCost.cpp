@@ -309,17 +309,19 @@ static constexpr double kShareOfWarps = 0.25, kShareOfWarpAttention = 0.4,
 /// Lower bound of the rows of an attention by warpgroups.
 static constexpr int64_t kWarpgroupRows = 193;
 
-/// Returns true for a product of two matrices, or a convolution. Sums of
-/// products of elements are contractions as well, and matrix units do not
-/// compute them.
+/// Returns true for a product of two matrices. Sums of products of elements are
+/// contractions as well, and matrix units do not compute them.
 static bool isMatrixProduct(Operation *op) {
   auto structured = dyn_cast<linalg::LinalgOp>(op);
-  if (structured && matchConvolution(structured))
-    return true;
   if (!structured || !linalg::isaContractionOpInterface(structured))
     return false;
   auto dims = linalg::inferContractionDims(structured);
   return succeeded(dims) && !dims->m.empty() && !dims->n.empty();
+}
+
+static bool isConvolution(Operation *op) {
+  auto structured = dyn_cast<linalg::LinalgOp>(op);
+  return structured && matchConvolution(structured);
 }
 
 /// Returns true if a product reads an operand that the body computes.
@@ -358,8 +360,6 @@ static bool isStreamed(TaskOp task, Operation *op) {
            kStreamingRows;
   if (!isMatrixProduct(op))
     return false;
-  if (matchConvolution(cast<linalg::LinalgOp>(op)))
-    return false;
   SmallVector<int64_t> extents =
       getLoopExtents(task, cast<IndexingMapOpInterface>(op));
   auto dims = linalg::inferContractionDims(cast<linalg::LinalgOp>(op));
@@ -388,6 +388,8 @@ mlir::ark::predictThreads(TaskOp task, TargetAttr target, int64_t ranks) {
   // Ops that are neither reductions nor products are fused into the first pass.
   // Between ranks, the time of a hand-off includes the first loads.
   int64_t passes = ranks == 1 ? 1 : 0;
+  // Threads compute a convolution if matrix units have no such tile.
+  bool usesMatrixUnits = predictProductsNs(task, target).has_value();
   WalkResult result = task.getBody().walk([&](Operation *op) {
     if (isStreamed(task, op))
       return WalkResult::interrupt();
@@ -401,7 +403,9 @@ mlir::ark::predictThreads(TaskOp task, TargetAttr target, int64_t ranks) {
     if (isAttention(op))
       times.products += flops / (perSm * getShareOfAttention(task, op));
     else if (!isMatrixProduct(op->getParentOp()))
-      times.arithmetic += flops / kThreadFlopsPerNs;
+      times.arithmetic += usesMatrixUnits && isConvolution(op->getParentOp())
+                              ? 0
+                              : flops / kThreadFlopsPerNs;
     else if (readsTemporary(task, op->getParentOp()))
       times.products += flops / (perSm * kShareOfWarps);
     return WalkResult::advance();
