@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -40,6 +41,23 @@ def matmul(op: Any, machine: Machine) -> Value | Bounded:
         doubtful = (a.error > 0).any() or (b.error > 0).any()
         doubt = np.full(data.shape, np.inf if doubtful else 0.0)
     return replace(a, dtype=dtype).with_data(data, doubt)
+
+
+@handles("convolution")
+def convolution(op: Any, machine: Machine) -> Bounded:
+    """Interprets a convolution: a product of filters and the windows over the rows of images."""
+    filters, images = (machine.read(value).bounded for value in (op.filters, op.images))
+    shape = result_type(op)[0]
+    depth = filters.value.shape[-3:]
+    i, j, y = (np.arange(extent) for extent in (*depth[1:], shape[-2]))
+    rows = i[:, None, None] * int(op.dilation) + j[:, None] + y * int(op.stride)
+
+    def windows(a: Array) -> Array:
+        found = a[..., rows, :]
+        return found.reshape(*a.shape[:-3], math.prod(depth), shape[-2] * shape[-1])
+
+    matrix = filters.view(lambda a: a.reshape(*a.shape[:-3], math.prod(depth)))
+    return (matrix @ images.view(windows)).view(lambda a: a.reshape(shape))
 
 
 @handles("quantized_matmul")

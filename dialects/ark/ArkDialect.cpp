@@ -2,6 +2,7 @@
 
 #include "dialects/ark/ArkDialect.h"
 #include "dialects/ark/ArkBodyAttrs.h"
+#include "dialects/ark/ArkConvolutionOps.h"
 #include "dialects/ark/ArkDomains.h"
 #include "dialects/ark/ArkMeasurements.h"
 #include "dialects/ark/ArkOps.h"
@@ -20,6 +21,7 @@ void ArkDialect::initialize() {
 #define GET_OP_LIST
 #include "dialects/ark/ArkOps.cpp.inc"
       >();
+  addOperations<ConvolutionOp>();
 }
 
 Operation *ArkDialect::materializeConstant(OpBuilder &builder, Attribute value,

@@ -6,6 +6,7 @@
 include "dialects/ark/ArkAnchorOps.td"
 include "dialects/ark/ArkBodyOps.td"
 include "dialects/ark/ArkCommOps.td"
+include "dialects/ark/ArkConvolutionOps.td"
 include "dialects/ark/ArkCustomOps.td"
 include "dialects/ark/ArkGradientOps.td"
 include "dialects/ark/ArkQuantizedOps.td"

@@ -1,9 +1,11 @@
 //===- BodyCost.cpp - Work of one unclipped vCTA --------------------------===//
 
 #include "lib/analysis/BodyCost.h"
+#include "lib/analysis/ConvolutionTiles.h"
 #include "lib/analysis/ProductTiles.h"
 #include "lib/support/BufferView.h"
 #include "lib/support/QuantizedProducts.h"
+#include "lib/support/RowConvolution.h"
 #include "lib/support/Streaming.h"
 
 #include "dialects/ark/ArkBodyAttrs.h"
@@ -235,16 +237,46 @@ predictProductNs(TargetAttr target, std::optional<ProductSizes> sizes) {
   return predictTileNs(target, *sizes, rows, sizes->columns);
 }
 
+/// Returns the convolution of a body, or nothing for other ops, products of
+/// matrices among them.
+static std::optional<RowConvolution> matchConvolution(linalg::LinalgOp op) {
+  return linalg::isaContractionOpInterface(op) ? std::nullopt
+                                               : RowConvolution::match(op);
+}
+
+/// Predicts the time of one convolution of a body, whose operands are tiles in
+/// memory.
+static std::optional<double> predictConvolutionNs(TaskOp task,
+                                                  TargetAttr target,
+                                                  linalg::LinalgOp op,
+                                                  const RowConvolution &found) {
+  Type type = getElementTypeOrSelf(op->getOperand(0));
+  if (op->getParentOp() != task || !isTile(task, op->getOperand(0)) ||
+      !isTile(task, op->getOperand(1)) || !(type.isBF16() || type.isF16()) ||
+      getElementTypeOrSelf(op->getOperand(1)) != type)
+    return std::nullopt;
+  SmallVector<int64_t> extents =
+      getLoopExtents(task, cast<IndexingMapOpInterface>(op.getOperation()));
+  AffineMap filters = op.getIndexingMapsArray().front();
+  int64_t features =
+      extents[cast<AffineDimExpr>(filters.getResult(0)).getPosition()];
+  return predictConvolutionTileNs(
+      target, {1, features, found.rows, found.columns, found.getDepth()},
+      features, found.rows, found.columns);
+}
+
 std::optional<double> mlir::ark::predictProductsNs(TaskOp task,
                                                    TargetAttr target) {
   if (!target.isGpu() || !target.getGpu().getMatrixTiles())
     return std::nullopt;
   double ns = 0;
   WalkResult result = task.getBody().walk([&](linalg::LinalgOp op) {
-    if (!linalg::isaContractionOpInterface(op))
+    std::optional<RowConvolution> convolution = matchConvolution(op);
+    if (!convolution && !linalg::isaContractionOpInterface(op))
       return WalkResult::advance();
     std::optional<double> one =
-        predictProductNs(target, getTileSizes(task, op, target));
+        convolution ? predictConvolutionNs(task, target, op, *convolution)
+                    : predictProductNs(target, getTileSizes(task, op, target));
     // A CTA computes the products of a body one after the other, and has one
     // prologue and one epilogue.
     double repeated = ns > 0 ? target.getGpu().getMatrixTiles().getTile() : 0;
@@ -285,6 +317,11 @@ static bool isMatrixProduct(Operation *op) {
     return false;
   auto dims = linalg::inferContractionDims(structured);
   return succeeded(dims) && !dims->m.empty() && !dims->n.empty();
+}
+
+static bool isConvolution(Operation *op) {
+  auto structured = dyn_cast<linalg::LinalgOp>(op);
+  return structured && matchConvolution(structured);
 }
 
 /// Returns true if a product reads an operand that the body computes.
@@ -351,6 +388,8 @@ mlir::ark::predictThreads(TaskOp task, TargetAttr target, int64_t ranks) {
   // Ops that are neither reductions nor products are fused into the first pass.
   // Between ranks, the time of a hand-off includes the first loads.
   int64_t passes = ranks == 1 ? 1 : 0;
+  // Threads compute a convolution if matrix units have no such tile.
+  bool usesMatrixUnits = predictProductsNs(task, target).has_value();
   WalkResult result = task.getBody().walk([&](Operation *op) {
     if (isStreamed(task, op))
       return WalkResult::interrupt();
@@ -364,7 +403,9 @@ mlir::ark::predictThreads(TaskOp task, TargetAttr target, int64_t ranks) {
     if (isAttention(op))
       times.products += flops / (perSm * getShareOfAttention(task, op));
     else if (!isMatrixProduct(op->getParentOp()))
-      times.arithmetic += flops / kThreadFlopsPerNs;
+      times.arithmetic += usesMatrixUnits && isConvolution(op->getParentOp())
+                              ? 0
+                              : flops / kThreadFlopsPerNs;
     else if (readsTemporary(task, op->getParentOp()))
       times.products += flops / (perSm * kShareOfWarps);
     return WalkResult::advance();

@@ -200,6 +200,45 @@ def SplitProductsPass : Pass<"ark-split-products", "::mlir::ark::ProgramOp"> {
   ];
 }
 
+def FormConvolutionsPass : Pass<"ark-form-convolutions", "::mlir::ark::ProgramOp"> {
+  let summary = "Multiply filters by windows that stay in the image";
+  let description = [{
+    A convolution is a product of filters by the windows of an image, which `ark.windows` copies: an image
+    is copied once for each element of a window. The pass replaces the product by `ark.convolution`, which
+    reads the windows as it multiplies. Only windows over the columns are still copied, so that a window of
+    3 x 3 elements takes a third of the bytes. The rows of the copy begin at multiples of 16 bytes, the
+    unit in which the threads of a vCTA copy. For this, the rows of an image become longer, by zeros after
+    the last column; the convolution reads a slice of the copy, without the windows in these zeros.
+
+    The pass considers products of 16-bit floats whose windows have no other reader, with two or more
+    rows and columns, on targets whose matrix units read panels of shared memory. It replaces a
+    product if that takes less time by the cost model, copies included.
+
+    ```mlir
+    %1 = ark.windows %0 sizes = [3, 3] strides = [1, 1] dilations = [1, 1]
+        : (tensor<8x64x58x58xf16>) -> tensor<8x64x3x3x56x56xf16>
+    %2 = ark.reshape %1 shape = [8, 576, 3136]
+        : (tensor<8x64x3x3x56x56xf16>) -> tensor<8x576x3136xf16>
+    %3 = ark.matmul %f, %2 : (tensor<64x576xf16>, tensor<8x576x3136xf16>) -> tensor<8x64x3136xf16>
+    ```
+    becomes
+    ```mlir
+    %1 = ark.windows %0 sizes = [3] strides = [1] dilations = [1]
+        : (tensor<8x64x58x58xf16>) -> tensor<8x64x58x3x56xf16>
+    %2 = ark.reshape %1 shape = [8, 64, 174, 56]
+        : (tensor<8x64x58x3x56xf16>) -> tensor<8x64x174x56xf16>
+    %3 = ark.reshape %f shape = [64, 64, 3, 3] : (tensor<64x576xf16>) -> tensor<64x64x3x3xf16>
+    %4 = ark.convolution %3, %2 stride = 3 dilation = 3
+        : (tensor<64x64x3x3xf16>, tensor<8x64x174x56xf16>) -> tensor<8x64x56x56xf16>
+    %5 = ark.reshape %4 shape = [8, 64, 3136]
+        : (tensor<8x64x56x56xf16>) -> tensor<8x64x3136xf16>
+    ```
+  }];
+  let statistics = [
+    Statistic<"numFormed", "convolutions", "Products replaced by convolutions">,
+  ];
+}
+
 def PadProductsPass : Pass<"ark-pad-products", "::mlir::ark::ProgramOp"> {
   let summary = "Pad operands of products for matrix units";
   let description = [{

@@ -24,6 +24,8 @@ void ark::buildGraphPipeline(OpPassManager &pm, StringRef collectives) {
   program.addPass(createMultiplyAttentionGradientsPass());
   // Folds and removes dead code first, because the patterns below examine uses.
   program.addPass(createCanonicalizerPass());
+  // Runs before reshapes sink: the epilogue reads the shape of a convolution.
+  program.addPass(createFormConvolutionsPass());
   program.addPass(createNormalizeGraphPass());
   // Composed views are often equal.
   program.addPass(createCSEPass());

@@ -38,6 +38,7 @@ struct DecomposePass : ark::impl::DecomposePassBase<DecomposePass> {
     populateDecomposeAttention(converter, set);
     populateDecomposeAttentionGradient(converter, set);
     populateDecomposeCombination(converter, set);
+    populateDecomposeConvolution(converter, set);
     populateDecomposeElementwise(converter, set);
     populateDecomposeIndexing(converter, set);
     populateDecomposeMatmul(converter, set);

@@ -42,8 +42,10 @@ def UseTensorCoresPass : Pass<"ark-use-tensor-cores", "::mlir::ModuleOp"> {
     bytes, and threads copy the bytes of a clipped panel that exist. A tile has up to 128 by
     256 or 256 by 128 elements, or half of it for two products. K must be a multiple of 64. Operands
     go through shared memory in stages of 64 elements a row, in the swizzled layout that `wgmma`
-    reads. All threads copy with `cp.async`, up to six stages ahead. The products of a stage overlap
-    with those of the next stage. If at most three stages fit, the products of a stage end before
+    reads. The right operand of a convolution is an image whose rows begin at multiples of 16 bytes. Threads
+    copy its windows: a row of a stage holds one element of neighbouring windows, and each row of the result
+    takes columns of whole copies. All threads copy with `cp.async`, up to six stages ahead. The products of
+    a stage overlap with those of the next stage. If at most three stages fit, the products of a stage end before
     the next copy, so that two stages are copied ahead and not one, and all copies are by threads.
     If a work item has several vCTAs, they copy the first stages of the next
     tile after the last product of a tile, while they store accumulators. In work items with one

@@ -3,6 +3,7 @@
 #include "passes/target/matmul/ProductGroups.h"
 
 #include "passes/target/matmul/MmaLoops.h"
+#include "passes/target/matmul/ProductLifetime.h"
 #include "passes/target/support/Aliasing.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -89,6 +90,7 @@ static bool fits(const MatmulTile &product, Operation *source,
                  const ProductGroup &group, const Units &units) {
   const MatmulTile &first = group.products.front();
   bool isAlike =
+      !product.convolution && !first.convolution &&
       product.left == first.left && product.leftMajor == first.leftMajor &&
       product.depth == first.depth && product.rows == first.rows &&
       llvm::divideCeil(product.columns, product.getUnitColumns()) ==
@@ -108,6 +110,9 @@ SmallVector<ProductGroup> ark::findGroups(Block &block, const Units &units) {
     std::optional<MatmulTile> product =
         MatmulTile::match(op, units.instructions);
     if (!product || !units.canMultiply(*product))
+      continue;
+    // The accumulators of a convolution replace its result.
+    if (product->convolution && !findLifetime(*product))
       continue;
     hoistRight(*product, groups);
     Operation *source = getLastSource(*product);

@@ -330,7 +330,8 @@ void UseTensorCoresPass::replaceStoredProducts(Block &block,
                                                int64_t &room) {
   SmallVector<MatmulTile> products;
   for (auto op : block.getOps<linalg::LinalgOp>())
-    if (std::optional<MatmulTile> product = MatmulTile::match(op, instructions))
+    if (std::optional<MatmulTile> product = MatmulTile::match(op, instructions);
+        product && !product->convolution)
       products.push_back(*product);
   for (const MatmulTile &product : products)
     if (replaceStored(product, instructions, threads, room))

@@ -199,8 +199,60 @@ static bool setExtents(MatmulTile &product) {
          isLoadable(product.right, perLoad);
 }
 
+/// Returns true if the elements of all dimensions but the first follow one
+/// another.
+static bool hasContiguousRows(Value buffer) {
+  auto type = cast<MemRefType>(buffer.getType());
+  SmallVector<int64_t> strides;
+  int64_t offset, next = 1;
+  if (failed(type.getStridesAndOffset(strides, offset)))
+    return false;
+  for (int64_t dim = type.getRank() - 1; dim > 0; --dim) {
+    if (strides[dim] != next)
+      return false;
+    next *= type.getDimSize(dim);
+  }
+  return true;
+}
+
+/// Returns the product of filters and the windows of an image, or nothing for
+/// other ops.
+static std::optional<MatmulTile>
+matchConvolution(linalg::LinalgOp op, ArrayRef<MmaAttr> instructions) {
+  if (!op.hasPureBufferSemantics() || linalg::isaContractionOpInterface(op))
+    return std::nullopt;
+  std::optional<RowConvolution> found = RowConvolution::match(op);
+  if (!found)
+    return std::nullopt;
+  Value filters = op->getOperand(0), image = op->getOperand(1),
+        out = op->getOperand(2);
+  Type element = getElementTypeOrSelf(filters);
+  std::optional<int64_t> rows = getBound(out, 0);
+  if (!rows || !(element.isF16() || element.isBF16()) ||
+      getElementTypeOrSelf(image) != element || !hasContiguousRows(filters) ||
+      getLeadingAlignment(filters) < kLoadBytes ||
+      !isLoadable(image, RowConvolution::kUnit))
+    return std::nullopt;
+  for (MmaAttr mma : findInstructions(instructions, element, element))
+    if (isSumOfProducts(op, mma))
+      return MatmulTile{op,
+                        filters,
+                        image,
+                        out,
+                        Major::K,
+                        Major::MN,
+                        *rows,
+                        found->getProductColumns(),
+                        found->getDepth(),
+                        mma,
+                        found};
+  return std::nullopt;
+}
+
 std::optional<MatmulTile> MatmulTile::match(linalg::LinalgOp op,
                                             ArrayRef<MmaAttr> instructions) {
+  if (std::optional<MatmulTile> found = matchConvolution(op, instructions))
+    return found;
   if (!op.hasPureBufferSemantics() || !linalg::isaContractionOpInterface(op))
     return std::nullopt;
   auto majors = getMajors(op);

@@ -4,6 +4,7 @@
 #define ARK_PASSES_TARGET_MATRIX_UNITS_MATMULTILE_H
 
 #include "dialects/ark/ArkAttrs.h"
+#include "lib/support/RowConvolution.h"
 #include "passes/target/memory_access/WideLoad.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -23,6 +24,11 @@ enum class Major { K, MN };
 /// MN is left[k, m] or right[k, n]. 8-bit floats are widened in registers to
 /// the 16 bits of the other operand, unless the instruction takes 8-bit floats.
 /// Elements of f32 are split into bf16 terms (`SplitFloat.h`).
+///
+/// The right operand of a convolution is an image. Its element `right[k, n]`,
+/// of the major MN, is the element that the window n has at k: k counts the
+/// elements of a window, and n the windows of all rows. The left operand has a
+/// dimension for each loop over k.
 struct MatmulTile {
   linalg::LinalgOp op;
   Value left, right, out;
@@ -32,6 +38,8 @@ struct MatmulTile {
   /// The instruction. Its operand A holds rows of weights, which are columns of
   /// the result, and its operand B rows of activations.
   MmaAttr mma;
+  /// The convolution; nothing for a product of matrices.
+  std::optional<RowConvolution> convolution = std::nullopt;
 
   /// Prefers an instruction that takes the operands as they are in memory to
   /// one that takes them after a conversion. Returns

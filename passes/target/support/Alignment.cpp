@@ -101,6 +101,14 @@ int64_t ark::getRowAlignment(Value buffer, int64_t elements) {
   return getAlignmentOf(buffer, divisors);
 }
 
+int64_t ark::getLeadingAlignment(Value buffer) {
+  SmallVector<uint64_t> divisors(cast<MemRefType>(buffer.getType()).getRank(),
+                                 0);
+  if (divisors.size() > 1)
+    divisors.front() = 1;
+  return getAlignmentOf(buffer, divisors);
+}
+
 bool ark::isAlignedArgument(Value value) {
   auto argument = dyn_cast<BlockArgument>(value);
   if (!argument)

@@ -15,6 +15,9 @@ int64_t getAlignment(Value buffer, ValueRange indices, int64_t elements);
 /// `elements`.
 int64_t getRowAlignment(Value buffer, int64_t elements);
 
+/// Returns the alignment of the first elements of the indices of dimension 0.
+int64_t getLeadingAlignment(Value buffer);
+
 /// Returns true if `value` is an argument of a body that is aligned for the
 /// widest loads.
 bool isAlignedArgument(Value value);

@@ -30,6 +30,8 @@ CpAsyncBuilder::CpAsyncBuilder(ImplicitLocOpBuilder &builder,
 /// stage with zeros and does not read them. A branch instead could make ptxas
 /// serialise `wgmma`.
 Value CpAsyncBuilder::getCopiedBytes(const Source &source, int64_t rowOffset) {
+  if (source.convolution)
+    return getWindowBytes(*source.convolution, source.rows, rowOffset);
   if (!source.remaining)
     return {};
   auto bytes = [&](int64_t number) {
@@ -51,6 +53,35 @@ Value CpAsyncBuilder::getCopiedBytes(const Source &source, int64_t rowOffset) {
           kElementBytes));
   rest = arith::MaxSIOp::create(builder, rest, bytes(0));
   return arith::MinSIOp::create(builder, rest, bytes(kLoadBytes));
+}
+
+/// Returns the bytes of the windows that this thread copies for a row of a
+/// stage of `stageRows` rows, or nothing if all of them exist for all threads.
+/// A row of windows ends before the next whole copy, and the stage has whole
+/// panels.
+Value CpAsyncBuilder::getWindowBytes(const RowConvolution &convolution,
+                                     int64_t stageRows, int64_t rowOffset) {
+  auto [window, y, x] = getWindow(convolution, rowOffset);
+  auto number = [&](int64_t value) {
+    return arith::ConstantIntOp::create(builder, value, 32);
+  };
+  bool isClipped = convolution.getProductColumns() != stageRows;
+  bool endsEarly = convolution.getPitch() != convolution.columns;
+  if (!isClipped && !endsEarly)
+    return {};
+  Value bytes = number(kLoadBytes);
+  if (endsEarly) {
+    Value rest = arith::SubIOp::create(
+        builder, number(convolution.columns * kElementBytes),
+        arith::MulIOp::create(builder, x, number(kElementBytes)));
+    bytes = arith::MinSIOp::create(builder, rest, bytes);
+  }
+  if (!isClipped)
+    return bytes;
+  Value isThere =
+      arith::CmpIOp::create(builder, arith::CmpIPredicate::ult, window,
+                            number(convolution.getProductColumns()));
+  return arith::SelectOp::create(builder, isThere, bytes, number(0));
 }
 
 /// Issues copies of the elements from `k` on.

@@ -23,6 +23,8 @@ private:
   SmallVector<Value> createSteps(bool multiplies);
   void buildStages(bool multiplies, ValueRange buffers);
   Value getCopiedBytes(const Source &source, int64_t rowOffset);
+  Value getWindowBytes(const RowConvolution &convolution, int64_t stageRows,
+                       int64_t rowOffset);
   void copy(ArrayRef<Source> from, Value k, Value stage);
   void copyFirst(ArrayRef<Source> from, int64_t begin, int64_t end);
   Value getStage(int64_t number);

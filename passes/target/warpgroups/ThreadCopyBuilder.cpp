@@ -55,8 +55,25 @@ Value ThreadCopyBuilder::getRemaining(const StagedOperand &operand) {
                                        : multiply(copyInRow, kElementsPerCopy));
 }
 
+/// Describes an image, whose windows are the rows of a stage.
+ThreadCopyBuilder::Source
+ThreadCopyBuilder::getImage(const StagedOperand &operand) {
+  auto metadata =
+      memref::ExtractStridedMetadataOp::create(builder, operand.buffer);
+  return {createSpacePointer(builder, operand.buffer, kGlobalSpace),
+          multiply(metadata.getStrides()[1], elementBytes),
+          Value(),
+          operand.rows,
+          operand.rows,
+          operand.major,
+          operand.convolution,
+          multiply(metadata.getStrides()[0], elementBytes)};
+}
+
 ThreadCopyBuilder::Source
 ThreadCopyBuilder::getSource(const StagedOperand &operand) {
+  if (operand.convolution)
+    return getImage(operand);
   Value buffer = operand.buffer;
   auto metadata = memref::ExtractStridedMetadataOp::create(builder, buffer);
   Value rowBytes = multiply(metadata.getStrides().front(), elementBytes);
@@ -84,8 +101,65 @@ ThreadCopyBuilder::getSources(ArrayRef<StagedOperand> operands) {
   });
 }
 
+std::array<Value, 3>
+ThreadCopyBuilder::getWindow(const RowConvolution &convolution, int64_t row) {
+  int64_t panel = row / kStageDepth * kPanelElements;
+  // Divisions of 64 bits would take several times as many instructions.
+  Value number = arith::IndexCastOp::create(
+      builder, builder.getI32Type(),
+      add(multiply(copyInRow, kElementsPerCopy), constant(panel)));
+  Value pitch =
+      arith::ConstantIntOp::create(builder, convolution.getPitch(), 32);
+  return {number, arith::DivUIOp::create(builder, number, pitch),
+          arith::RemUIOp::create(builder, number, pitch)};
+}
+
+/// Returns the distance between the beginning of an image and the elements that
+/// this thread copies: those of one element of a window, for neighbouring
+/// windows of a row.
+Value ThreadCopyBuilder::getWindowDistance(const Source &source, Value k,
+                                           int64_t row) {
+  const RowConvolution &convolution = *source.convolution;
+  auto number = [&](int64_t value) {
+    return arith::ConstantIntOp::create(builder, value, 32);
+  };
+  auto divide = [&](Value a, int64_t b) -> Value {
+    return arith::DivUIOp::create(builder, a, number(b));
+  };
+  auto remainder = [&](Value a, int64_t b) -> Value {
+    return arith::RemUIOp::create(builder, a, number(b));
+  };
+  auto scale = [&](Value a, int64_t b) -> Value {
+    return arith::MulIOp::create(builder, a, number(b));
+  };
+  auto toIndex = [&](Value a) -> Value {
+    return arith::IndexCastUIOp::create(builder, builder.getIndexType(), a);
+  };
+  int64_t elements = convolution.height * convolution.width;
+  Value element = arith::IndexCastOp::create(
+      builder, builder.getI32Type(),
+      add(add(k, copiedRow), constant(row % kStageDepth)));
+  Value channel = divide(element, elements);
+  Value inWindow = remainder(element, elements);
+  auto [window, y, x] = getWindow(convolution, row);
+  // Without gaps between its rows, a window has consecutive rows of the image.
+  Value below = inWindow;
+  if (convolution.dilation != convolution.width)
+    below =
+        add(scale(divide(inWindow, convolution.width), convolution.dilation),
+            remainder(inWindow, convolution.width));
+  Value imageRow = add(scale(y, convolution.stride), below);
+  Value before =
+      arith::MulIOp::create(builder, toIndex(channel), source.channelBytes);
+  Value above =
+      arith::MulIOp::create(builder, toIndex(imageRow), source.rowBytes);
+  return add(add(before, above), multiply(toIndex(x), elementBytes));
+}
+
 Value ThreadCopyBuilder::getDistance(const Source &source, Value k,
                                      int64_t row) {
+  if (source.convolution)
+    return getWindowDistance(source, k, row);
   if (source.major == Major::K)
     return add(multiply(k, elementBytes), multiply(source.rowBytes, row));
   Value before = arith::MulIOp::create(builder, k, source.rowBytes);

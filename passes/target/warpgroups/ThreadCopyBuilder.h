@@ -5,6 +5,8 @@
 
 #include "passes/target/warpgroups/WarpgroupBuilder.h"
 
+#include <array>
+
 namespace mlir::ark {
 
 /// Divides the rows of stages among the threads of a CTA. A thread copies eight
@@ -30,12 +32,21 @@ protected:
     Value pointer, rowBytes, remaining;
     int64_t rows, copiedRows;
     Major major;
+    /// The convolution whose windows are copied, or null; and the bytes of a
+    /// channel. Rows are then those of the image, where `pointer` begins.
+    const RowConvolution *convolution = nullptr;
+    Value channelBytes = {};
   };
 
   /// Returns the distance in the source between the thread's first copy and its
   /// copy of stage row `row`, for a stage that begins at `k` along K. `row` is
   /// a multiple of `getRowsAtOnce`.
   Value getDistance(const Source &source, Value k, int64_t row);
+  /// Returns the window of a convolution that the thread's copy of stage row
+  /// `row` begins with: its number among the windows of all rows, its row, and
+  /// its column, as i32.
+  std::array<Value, 3> getWindow(const RowConvolution &convolution,
+                                 int64_t row);
   /// Returns the offset of the thread's first 16 bytes in a stage.
   Value getTarget();
 
@@ -50,7 +61,9 @@ protected:
 
 private:
   Source getSource(const StagedOperand &operand);
+  Source getImage(const StagedOperand &operand);
   Value getRemaining(const StagedOperand &operand);
+  Value getWindowDistance(const Source &source, Value k, int64_t row);
   bool isCopiedByWholeWarps(const StagedOperand &operand) const;
 };
 

@@ -39,7 +39,8 @@ SmallVector<StagedOperand> WarpgroupBuilder::getOperands() const {
   SmallVector<StagedOperand> operands = {
       {first.left, shape.rows, first.leftMajor}};
   for (const MatmulTile &product : products)
-    operands.push_back({product.right, shape.columns, product.rightMajor});
+    operands.push_back({product.right, shape.columns, product.rightMajor,
+                        product.convolution ? &*product.convolution : nullptr});
   return operands;
 }
 

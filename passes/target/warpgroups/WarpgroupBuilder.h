@@ -15,11 +15,14 @@ struct StagedOperand {
   Value buffer;
   int64_t rows;
   Major major;
+  /// The convolution whose windows are copied; null for rows of a matrix.
+  const RowConvolution *convolution = nullptr;
 
   /// Returns true if the operand may have fewer rows than a stage.
   bool isClipped() const {
-    return cast<MemRefType>(buffer.getType())
-               .getDimSize(major == Major::K ? 0 : 1) != rows;
+    return convolution ||
+           cast<MemRefType>(buffer.getType())
+                   .getDimSize(major == Major::K ? 0 : 1) != rows;
   }
   /// Returns the rows of one TMA copy, which has 64 elements a row.
   int64_t getBoxRows() const { return major == Major::K ? rows : kStageDepth; }

@@ -109,7 +109,7 @@ static bool areWhole(ArrayRef<MatmulTile> products,
   return llvm::all_of(products, [&](const MatmulTile &product) {
     StagedOperand left{product.left, shape.rows, product.leftMajor},
         right{product.right, shape.columns, product.rightMajor};
-    return !left.isClipped() && !right.isClipped();
+    return !product.convolution && !left.isClipped() && !right.isClipped();
   });
 }
 
@@ -271,6 +271,37 @@ static Value createAccumulators(ImplicitLocOpBuilder &builder,
                                            strides);
 }
 
+/// Returns the accumulators of a convolution as its result: one or several rows
+/// of columns for each filter that exists.
+static Value createRows(ImplicitLocOpBuilder &builder,
+                        const MatmulTile &product, const WarpgroupShape &shape,
+                        Value memory, int64_t number) {
+  const RowConvolution &convolution = *product.convolution;
+  int64_t offset =
+      number * getAccumulatorsBytes(shape) / getAccumulatorBytes(shape);
+  SmallVector<int64_t> sizes = {shape.rows, convolution.rows,
+                                convolution.columns},
+                       strides = {shape.columns + kPadding,
+                                  convolution.getPitch(), 1};
+  if (cast<MemRefType>(product.out.getType()).getRank() == 2) {
+    sizes.erase(sizes.begin() + 1);
+    strides.erase(strides.begin() + 1);
+  }
+  auto type = MemRefType::get(
+      sizes, shape.accumulator,
+      StridedLayoutAttr::get(builder.getContext(), offset, strides));
+  Value all = memref::ReinterpretCastOp::create(builder, type, memory, offset,
+                                                sizes, strides);
+  SmallVector<OpFoldResult> begins(sizes.size(), builder.getIndexAttr(0)),
+      ones(sizes.size(), builder.getIndexAttr(1)),
+      extents = getAsIndexOpFoldResult(builder.getContext(), sizes);
+  extents.front() =
+      memref::getMixedSize(builder, builder.getLoc(), product.left, 0);
+  if (isConstantIntValue(extents.front(), shape.rows))
+    return all;
+  return memref::SubViewOp::create(builder, all, begins, extents, ones);
+}
+
 /// Returns the accumulators of the rows and columns that exist.
 static Value dropPadding(ImplicitLocOpBuilder &builder,
                          const MatmulTile &product, Value accumulators) {
@@ -299,8 +330,10 @@ SmallVector<Value> ark::createWarpgroupLoops(ImplicitLocOpBuilder &builder,
   SmallVector<Value> accumulators, results;
   for (int64_t number = 0; number < shape.numProducts; ++number) {
     accumulators.push_back(createAccumulators(builder, shape, memory, number));
-    results.push_back(
-        dropPadding(builder, products[number], accumulators.back()));
+    const MatmulTile &product = products[number];
+    results.push_back(product.convolution
+                          ? createRows(builder, product, shape, memory, number)
+                          : dropPadding(builder, product, accumulators.back()));
   }
   OpBuilder::InsertionGuard guard(builder);
   Value thread = createMappedLoop(builder, threads);

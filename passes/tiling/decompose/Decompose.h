@@ -25,6 +25,8 @@ void populateDecomposeAttentionGradient(const TypeConverter &converter,
                                         RewritePatternSet &patterns);
 void populateDecomposeCombination(const TypeConverter &converter,
                                   RewritePatternSet &patterns);
+void populateDecomposeConvolution(const TypeConverter &converter,
+                                  RewritePatternSet &patterns);
 void populateDecomposeElementwise(const TypeConverter &converter,
                                   RewritePatternSet &patterns);
 void populateDecomposeIndexing(const TypeConverter &converter,

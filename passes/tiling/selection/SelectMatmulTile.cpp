@@ -3,6 +3,7 @@
 #include "passes/tiling/selection/TileSelector.h"
 
 #include "dialects/ark/ArkInference.h"
+#include "lib/analysis/ConvolutionTiles.h"
 #include "lib/analysis/ProductTiles.h"
 #include "lib/support/GatheredMatrices.h"
 #include "lib/support/Streaming.h"
@@ -210,8 +211,27 @@ Tile TileSelector::selectQuantizedMatmul(ArrayRef<int64_t> domain) const {
   return {rows, matmulN > 0 ? matmulN : columns};
 }
 
+/// Returns a tile that matrix units multiply, or nothing if they multiply none.
+std::optional<Tile>
+TileSelector::findConvolution(ConvolutionOp op,
+                              ArrayRef<int64_t> domain) const {
+  bool areStaged = isa<BlockArgument>(op.getFilters()) &&
+                   isa<BlockArgument>(op.getImages()) &&
+                   tensorType(op.getFilters()).getElementTypeBitWidth() == 16;
+  std::optional<ConvolutionTile> found =
+      areStaged ? findConvolutionTile(target, getConvolutionSizes(op))
+                : std::nullopt;
+  if (!found)
+    return std::nullopt;
+  Tile tile(domain.size() - 3, 1);
+  tile.append({found->features, found->rows, domain.back()});
+  return tile;
+}
+
 bool TileSelector::needsListedTile(GroupOp group) const {
   Operation *anchor = getTileAnchor(group);
+  if (auto convolution = dyn_cast_if_present<ConvolutionOp>(anchor))
+    return findConvolution(convolution, getDomain(group)).has_value();
   auto matmul = dyn_cast_if_present<MatmulOp>(anchor);
   return matmul && matmulM == 0 && matmulN == 0 && !canWarpsRead(matmul) &&
          findMatrixTile(matmul, getDomain(group));

@@ -127,6 +127,9 @@ Tile TileSelector::select(GroupOp group) const {
     bool isFixed = matmulM > 0 || matmulN > 0;
     return tile && !isFixed ? *tile : selectMatmul(matmul, domain);
   }
+  if (auto convolution = dyn_cast_if_present<ConvolutionOp>(anchor))
+    if (std::optional<Tile> tile = findConvolution(convolution, domain))
+      return *tile;
   if (isa_and_present<QuantizedMatmulOp>(anchor))
     return selectQuantizedMatmul(domain);
   if (auto attention = dyn_cast_if_present<AttentionOpInterface>(anchor))

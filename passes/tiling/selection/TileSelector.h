@@ -3,6 +3,7 @@
 #ifndef ARK_PASSES_TILING_SELECTION_TILESELECTOR_H
 #define ARK_PASSES_TILING_SELECTION_TILESELECTOR_H
 
+#include "dialects/ark/ArkConvolutionOps.h"
 #include "lib/analysis/ProductTiles.h"
 #include "passes/tiling/selection/TileShape.h"
 
@@ -42,6 +43,8 @@ private:
   bool hasMatrixUnits(Type element, int64_t rows) const;
   int64_t getWantedTiles() const { return tilesPerSM * target.getSms(); }
   Tile selectMatmul(MatmulOp op, ArrayRef<int64_t> domain) const;
+  std::optional<Tile> findConvolution(ConvolutionOp op,
+                                      ArrayRef<int64_t> domain) const;
   Tile selectQuantizedMatmul(ArrayRef<int64_t> domain) const;
   int64_t selectStreamingColumns(int64_t batches, int64_t columns,
                                  double imbalance) const;

@@ -102,3 +102,19 @@ def test_large_layers_use_warpgroups(
     program = convolutions.convolution(layer, 8, dtype)
     ark.compile(program, "cuda:sm_90a", cache=False)
     assert "wgmma.mma_async" in texts[-1]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["3x3-s1-64-64-56", "3x3-s2-128-128-56", "3x3-s1-128-128-28", "3x3-s2-256-256-28",
+     "3x3-s1-256-256-14", "3x3-s2-512-512-14", "3x3-s1-512-512-7"],
+)  # fmt: skip
+def test_windows_stay_in_images(name: str, convolutions: Any) -> None:
+    """Addresses of windows take few registers, and the stage of a product fits beside them."""
+    layer = next(layer for layer in convolutions.LAYERS if layer.name == name)
+    program = convolutions.convolution(layer, 8, ark.fp16)
+    executable = ark.compile(program, "cuda:sm_90a", cache=False, line_info=False)
+    ops = [op for task, _ in executable.report().task_ops for op in task]
+    assert "matmul" not in ops
+    assert ops.count("convolution") == 1
+    assert executable.bundle.manifest.statistics["spill_bytes"] == 0

@@ -20,7 +20,12 @@ CASES: dict[str, tuple[Any, ...]] = {
     "dilated, on warpgroups": ((8, 16, 12, 14), (64, 16, 2, 2), 1, 0, (2, 2), 1),
     "one by one, on warpgroups": ((2, 64, 28, 28), (64, 64, 1, 1), 1, 0, 1, 1),
     "padded rows of positions": ((8, 128, 14, 14), (128, 128, 1, 1), 1, 0, 1, 1),
-    "padded rows of windows": ((8, 64, 7, 7), (128, 64, 3, 3), 1, 1, 1, 1),
+    "windows in images of 49 positions": ((8, 64, 7, 7), (128, 64, 3, 3), 1, 1, 1, 1),
+    "windows in images": ((2, 64, 16, 16), (64, 64, 3, 3), 1, 1, 1, 1),
+    "windows in long rows": ((1, 64, 5, 120), (64, 64, 3, 3), 1, 1, 1, 1),
+    "windows in clipped rows, clipped filters": ((3, 64, 14, 14), (96, 64, 3, 3), 1, 1, 1, 1),
+    "windows in images with strides": ((2, 64, 13, 14), (64, 64, 3, 3), (1, 2), 1, 1, 1),
+    "windows in images, dilated, of groups": ((1, 128, 8, 18), (128, 64, 3, 3), 1, 2, 2, 2),
     "groups of matrix units": ((1, 32, 9, 8), (32, 16, 3, 3), 1, 1, (2, 1), 2),
 }
 
@@ -37,7 +42,9 @@ def test_convolution(name: str, arch: str, check: Callable[..., Any]) -> None:
     arrays = {
         n: random.standard_normal(s).astype(np.float16) for n, s in (("x", shape), ("f", filters))
     }
-    check(program, arrays, arch=arch)
+    emulation = check(program, arrays, arch=arch)
+    ops = {op for task, _ in emulation.executable.report().task_ops for op in task}
+    assert ("convolution" in ops) == (arch == "sm_90a" and name.startswith("windows in"))
 
 
 @pytest.mark.parametrize("dtype", [ark.int8, ark.uint8], ids=str)

@@ -133,3 +133,37 @@ def test_products_of_int8_for_matrix_units(ark_opt: str, out_dtype: ark.DType | 
     got = ark.reference.evaluate(done.stdout, arrays).outputs["y"]
     assert got.dtype == expected.dtype
     assert np.array_equal(got, expected)
+
+
+@pytest.mark.parametrize(
+    ("shape", "filters", "settings"),
+    [
+        ((2, 64, 16, 16), (64, 64, 3, 3), (1, 1, 1, 1)),
+        ((3, 64, 14, 14), (96, 64, 3, 3), (1, 1, 1, 1)),
+        ((2, 64, 13, 14), (64, 64, 3, 3), ((1, 2), 1, 1, 1)),
+        ((1, 128, 8, 18), (128, 64, 3, 3), (1, 2, 2, 2)),
+        ((8, 16, 12, 14), (64, 16, 2, 2), (1, 0, 2, 1)),
+    ],
+    ids=["whole rows", "padded rows", "strides", "groups", "dilations"],
+)
+def test_windows_stay_in_images(
+    ark_opt: str, shape: tuple[int, ...], filters: tuple[int, ...], settings: tuple[Any, ...]
+) -> None:
+    random = np.random.default_rng(0)
+    with ark.Program("convolution") as program:
+        x, f = ark.input("x", shape, ark.fp16), ark.parameter("f", filters, ark.fp16)
+        ark.output("y", ark.conv2d(x, f, None, *settings))
+    arrays = {
+        name: random.standard_normal(extents).astype(np.float16)
+        for name, extents in (("x", shape), ("f", filters))
+    }
+    done = subprocess.run(
+        [ark_opt, "--ark-assign-target=target=cuda:sm_90a", "--ark-compile-to=graph"],
+        input=program.mlir, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert "ark.convolution" in done.stdout
+    assert "ark.matmul" not in done.stdout
+    expected = ark.reference.evaluate(program, arrays, bound=True)
+    got = ark.reference.evaluate(done.stdout, arrays, bound=True)
+    np.testing.assert_allclose(got.outputs["y"], expected.outputs["y"], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(got.bounds["y"], expected.bounds["y"], rtol=1e-9)
