@@ -157,11 +157,18 @@ void HipBackend::describeModule(gpu::GPUModuleOp gpuModule,
 
 /// Marks functions as convergent, because code with barriers must not move into
 /// a branch. LLVM knows convergent instructions, but not convergent functions.
+///
+/// LLVM inlines all functions into the kernel, since a call would need a stack.
+/// `always_inline` lets LLVM inline a function before it optimises the
+/// function; otherwise LLVM optimises each function twice.
 void HipBackend::describeFunctions(gpu::GPUModuleOp gpuModule,
                                    gpu::GPUFuncOp) const {
   auto unit = UnitAttr::get(gpuModule.getContext());
-  for (auto function : gpuModule.getOps<func::FuncOp>())
+  for (auto function : gpuModule.getOps<func::FuncOp>()) {
     function->setAttr("convergent", unit);
+    if (!function.isExternal())
+      function->setAttr("always_inline", unit);
+  }
 }
 
 //===----------------------------------------------------------------------===//

@@ -35,6 +35,7 @@ void ark::buildHipLowering(OpPassManager &pm, StringRef arch, int64_t threads,
   // Erases the functions of features that the program does not use, such as
   // packets. They call functions without code.
   gpuModule.addPass(createSymbolDCEPass());
+  gpuModule.addPass(createHideThreadIdsPass({threads}));
   // Runs first, because GPUToROCDL replaces functions that have an instruction
   // by calls of AMD's device library.
   gpuModule.addPass(createConvertMathToLLVMPass());
