@@ -69,6 +69,8 @@ public:
                    bool areUpper) const override;
   Value createWarpPointer(OpBuilder &builder, Location loc,
                           Value base) const override;
+  void awaitLoads(OpBuilder &builder, Location loc,
+                  ValueRange loaded) const override;
   void keepOrder(OpBuilder &builder, Location loc) const override;
   Value createStreamingLoad(OpBuilder &builder, Location loc, Value pointer,
                             int64_t words) const override;
@@ -214,11 +216,25 @@ Value HipBackend::joinHalves(OpBuilder &builder, Location loc, Value a, Value b,
 
 Value HipBackend::createWarpPointer(OpBuilder &builder, Location loc,
                                     Value base) const {
-  // Neither LICM nor strength reduction looks through the instruction.
+  // LLVM removes the instruction if it can tell that the pointer is the same
+  // for the warp. Neither LICM nor strength reduction looks through the
+  // assembly, whose result is in scalar registers.
   Type word = builder.getI64Type();
   Value address = LLVM::PtrToIntOp::create(builder, loc, word, base);
   Value common = ROCDL::ReadfirstlaneOp::create(builder, loc, word, address);
-  return LLVM::IntToPtrOp::create(builder, loc, base.getType(), common);
+  Value opaque = createAssembly(builder, loc, word, common, "", "=s,0");
+  return LLVM::IntToPtrOp::create(builder, loc, base.getType(), opaque);
+}
+
+/// LLVM waits for the operands of an instruction, also if it is empty.
+void HipBackend::awaitLoads(OpBuilder &builder, Location loc,
+                            ValueRange loaded) const {
+  SmallVector<StringRef> constraints(loaded.size(), "v");
+  LLVM::InlineAsmOp::create(
+      builder, loc, /*res=*/TypeRange(), loaded, /*asm_string=*/"",
+      llvm::join(constraints, ","), /*has_side_effects=*/true,
+      /*is_align_stack=*/false, LLVM::TailCallKind::None,
+      LLVM::AsmDialectAttr(), /*operand_attrs=*/ArrayAttr());
 }
 
 void HipBackend::keepOrder(OpBuilder &builder, Location loc) const {
