@@ -40,6 +40,8 @@ Value GpuInstructions::createLoadFence(OpBuilder &builder, Location loc,
   return createEmptyAssembly(builder, loc, number, /*fencesLoads=*/true);
 }
 
+void GpuInstructions::awaitLoads(OpBuilder &, Location, ValueRange) const {}
+
 Value GpuInstructions::createWarpPointer(OpBuilder &, Location,
                                          Value base) const {
   return base;

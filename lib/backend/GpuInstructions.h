@@ -38,6 +38,12 @@ public:
   virtual Value createWarpPointer(OpBuilder &builder, Location loc,
                                   Value base) const;
 
+  /// Waits until all of the loaded vectors have arrived. Otherwise, each use
+  /// waits for its own vector, which takes an instruction per vector on some
+  /// GPUs. By default, does nothing.
+  virtual void awaitLoads(OpBuilder &builder, Location loc,
+                          ValueRange loaded) const;
+
   /// Keeps the order of the instructions before and after this point. By
   /// default, code generators choose the order.
   virtual void keepOrder(OpBuilder &builder, Location loc) const;

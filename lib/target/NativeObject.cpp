@@ -3,6 +3,7 @@
 #include "lib/target/NativeObject.h"
 
 #include "lib/support/FatalErrors.h"
+#include "lib/target/CodeGenPasses.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Target/LLVMIR/Export.h"
@@ -205,7 +206,7 @@ LogicalResult Translation::emit(llvm::raw_pwrite_stream &os,
   llvm::legacy::PassManager passes;
   passes.add(new llvm::TargetLibraryInfoWrapperPass(
       llvm::Triple(llvmModule->getTargetTriple())));
-  if (machine->addPassesToEmitFile(passes, os, nullptr, type))
+  if (!addCodeGenPasses(passes, *machine, os, type))
     return emitError() << "LLVM cannot emit this kind of file for '"
                        << machine->getTargetTriple().str() << "'";
   passes.run(*llvmModule);

@@ -69,6 +69,8 @@ public:
                    bool areUpper) const override;
   Value createWarpPointer(OpBuilder &builder, Location loc,
                           Value base) const override;
+  void awaitLoads(OpBuilder &builder, Location loc,
+                  ValueRange loaded) const override;
   void keepOrder(OpBuilder &builder, Location loc) const override;
   Value createStreamingLoad(OpBuilder &builder, Location loc, Value pointer,
                             int64_t words) const override;
@@ -157,11 +159,18 @@ void HipBackend::describeModule(gpu::GPUModuleOp gpuModule,
 
 /// Marks functions as convergent, because code with barriers must not move into
 /// a branch. LLVM knows convergent instructions, but not convergent functions.
+///
+/// LLVM inlines all functions into the kernel, since a call would need a stack.
+/// `always_inline` lets LLVM inline a function before it optimises the
+/// function; otherwise LLVM optimises each function twice.
 void HipBackend::describeFunctions(gpu::GPUModuleOp gpuModule,
                                    gpu::GPUFuncOp) const {
   auto unit = UnitAttr::get(gpuModule.getContext());
-  for (auto function : gpuModule.getOps<func::FuncOp>())
+  for (auto function : gpuModule.getOps<func::FuncOp>()) {
     function->setAttr("convergent", unit);
+    if (!function.isExternal())
+      function->setAttr("always_inline", unit);
+  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -207,11 +216,25 @@ Value HipBackend::joinHalves(OpBuilder &builder, Location loc, Value a, Value b,
 
 Value HipBackend::createWarpPointer(OpBuilder &builder, Location loc,
                                     Value base) const {
-  // Neither LICM nor strength reduction looks through the instruction.
+  // LLVM removes the instruction if it can tell that the pointer is the same
+  // for the warp. Neither LICM nor strength reduction looks through the
+  // assembly, whose result is in scalar registers.
   Type word = builder.getI64Type();
   Value address = LLVM::PtrToIntOp::create(builder, loc, word, base);
   Value common = ROCDL::ReadfirstlaneOp::create(builder, loc, word, address);
-  return LLVM::IntToPtrOp::create(builder, loc, base.getType(), common);
+  Value opaque = createAssembly(builder, loc, word, common, "", "=s,0");
+  return LLVM::IntToPtrOp::create(builder, loc, base.getType(), opaque);
+}
+
+/// LLVM waits for the operands of an instruction, also if it is empty.
+void HipBackend::awaitLoads(OpBuilder &builder, Location loc,
+                            ValueRange loaded) const {
+  SmallVector<StringRef> constraints(loaded.size(), "v");
+  LLVM::InlineAsmOp::create(
+      builder, loc, /*res=*/TypeRange(), loaded, /*asm_string=*/"",
+      llvm::join(constraints, ","), /*has_side_effects=*/true,
+      /*is_align_stack=*/false, LLVM::TailCallKind::None,
+      LLVM::AsmDialectAttr(), /*operand_attrs=*/ArrayAttr());
 }
 
 void HipBackend::keepOrder(OpBuilder &builder, Location loc) const {

@@ -29,12 +29,13 @@ void ark::buildHipLowering(OpPassManager &pm, StringRef arch, int64_t threads,
     pm.addPass(createLoadWeightsAheadPass());
   };
   addGpuLowering(pm, {threads, warpSize, /*library=*/false,
-                      /*roundsToBF16=*/false, /*hasFp8Conversions=*/false,
+                      /*roundsToBF16=*/true, /*hasFp8Conversions=*/false,
                       addVendorPasses, addThreadPasses});
   OpPassManager &gpuModule = pm.nest<gpu::GPUModuleOp>();
   // Erases the functions of features that the program does not use, such as
   // packets. They call functions without code.
   gpuModule.addPass(createSymbolDCEPass());
+  gpuModule.addPass(createHideThreadIdsPass({threads}));
   // Runs first, because GPUToROCDL replaces functions that have an instruction
   // by calls of AMD's device library.
   gpuModule.addPass(createConvertMathToLLVMPass());

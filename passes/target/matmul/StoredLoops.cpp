@@ -69,11 +69,12 @@ static bool fitsRegisters(const StoredShape &shape, const MatmulTile &product) {
   constexpr int64_t kRegisterBytes = 4;
   int64_t accumulators = shape.blocks * shape.units *
                          MatrixFragment(shape.mma.getAcc()).getNumElements();
-  int64_t chunks =
-      StoredStages::countChunks(shape, product.leftMajor, shape.getRows()) +
-      StoredStages::countChunks(shape, product.rightMajor, shape.getColumns());
+  int64_t bytes = StoredStages::countLoadedBytes(shape, product.leftMajor,
+                                                 shape.getRows()) +
+                  StoredStages::countLoadedBytes(shape, product.rightMajor,
+                                                 shape.getColumns());
   return accumulators <= kMaxAccumulators &&
-         chunks * kLoadBytes / kRegisterBytes <= kMaxLoadedRegisters;
+         bytes / kRegisterBytes <= kMaxLoadedRegisters;
 }
 
 /// Sets the depth of a stage. Returns false if no stages fit into `room` bytes.
@@ -300,10 +301,19 @@ void StoredBuilder::runStage(int64_t stage, Work work) {
   // To save registers, compilers would move the loads down to their use.
   keepOrder();
   for (int64_t i = 0; i < slices * steps; ++i) {
-    if (work.stores && i == slices * steps / 2) {
+    bool stores = work.stores && i == slices * steps / 2;
+    bool beginsSlice = i > 0 && i % steps == 0;
+    if (stores || beginsSlice)
       keepOrder();
+    // The first slice is multiplied while its chunks arrive. Those of the
+    // others have arrived by now.
+    if (beginsSlice)
+      getGpuInstructions(builder).awaitLoads(
+          builder, builder.getLoc(),
+          llvm::to_vector(
+              llvm::concat<Value>(columns[i / steps], rows[i / steps])));
+    if (stores)
       stages.store(arrived, 1 - stage);
-    }
     multiply(columns[i / steps], rows[i / steps], i % steps);
   }
   keepOrder();

@@ -18,8 +18,6 @@ using namespace mlir::ark;
 
 /// Bytes of shared memory that eight threads read or store at once.
 static constexpr int64_t kAccessBytes = 8 * kLoadBytes;
-/// Elements of a load of an operand whose rows lie across K.
-static constexpr int64_t kElementsAcross = 8;
 /// Elements along K that a thread transposes at once.
 static constexpr int64_t kTransposedElements = 4;
 
@@ -30,18 +28,29 @@ static int64_t getChunksPerRow(const StoredShape &shape) {
   return getRowBytes(shape) / kLoadBytes;
 }
 
+/// Returns the number of elements of a load of an operand whose rows lie across
+/// K: eight, or four if threads would be left over.
+static int64_t getElementsAcross(const StoredShape &shape, int64_t rows) {
+  int64_t groups = shape.threads / (shape.stageDepth / kTransposedElements);
+  return groups * 8 <= rows ? 8 : 4;
+}
+
 /// Returns the number of rows that all threads load or transpose at once.
-static int64_t getRowsPerLoad(const StoredShape &shape, Major major) {
+static int64_t getRowsPerLoad(const StoredShape &shape, Major major,
+                              int64_t rows) {
   if (major == Major::K)
     return shape.threads / getChunksPerRow(shape);
   return shape.threads / (shape.stageDepth / kTransposedElements) *
-         kElementsAcross;
+         getElementsAcross(shape, rows);
 }
 
-int64_t StoredStages::countChunks(const StoredShape &shape, Major major,
-                                  int64_t rows) {
-  return llvm::divideCeil(rows, getRowsPerLoad(shape, major)) *
-         (major == Major::K ? 1 : kTransposedElements);
+int64_t StoredStages::countLoadedBytes(const StoredShape &shape, Major major,
+                                       int64_t rows) {
+  int64_t loads = llvm::divideCeil(rows, getRowsPerLoad(shape, major, rows));
+  if (major == Major::K)
+    return loads * kLoadBytes;
+  return loads * kTransposedElements * getElementsAcross(shape, rows) *
+         shape.getElementBytes();
 }
 
 StoredStages::StoredStages(ImplicitLocOpBuilder &builder,
@@ -51,7 +60,7 @@ StoredStages::StoredStages(ImplicitLocOpBuilder &builder,
   shared = createSpacePointer(builder, memory, kSharedSpace);
   auto addOperand = [&](Value buffer, Major major, int64_t rows,
                         int64_t firstRow) {
-    operands.push_back(createOperand(buffer, major));
+    operands.push_back(createOperand(buffer, major, rows));
     if (major == Major::K)
       addRows(buffer, rows, firstRow, thread);
     else
@@ -76,14 +85,15 @@ Value StoredStages::multiply(Value a, int64_t b) {
 
 /// Returns the distance of a chunk from the start of a stage. The index of a
 /// chunk is combined with the index of the group of rows that fill all banks.
-Value StoredStages::getSwizzledBytes(Value row, Value chunk, bool isAcross) {
+Value StoredStages::getSwizzledBytes(Value row, Value chunk,
+                                     int64_t elementsAcross) {
   int64_t chunksPerRow = getChunksPerRow(shape);
-  if (isAcross)
+  if (elementsAcross)
     row = arith::XOrIOp::create(
         builder, row,
         arith::RemUIOp::create(
             builder,
-            arith::DivUIOp::create(builder, row, constant(kElementsAcross)),
+            arith::DivUIOp::create(builder, row, constant(elementsAcross)),
             constant(2)));
   Value group = arith::DivUIOp::create(
       builder, row, constant(kAccessBytes / getRowBytes(shape)));
@@ -102,11 +112,13 @@ static bool isNear(Value buffer, int64_t rows) {
              std::numeric_limits<int32_t>::max();
 }
 
-StoredStages::Operand StoredStages::createOperand(Value buffer, Major major) {
+StoredStages::Operand StoredStages::createOperand(Value buffer, Major major,
+                                                  int64_t rows) {
   Operand operand;
-  operand.isAcross = major == Major::MN;
+  operand.elementsAcross =
+      major == Major::MN ? getElementsAcross(shape, rows) : 0;
   operand.bytesOfK = constant(shape.getElementBytes());
-  if (operand.isAcross) {
+  if (operand.elementsAcross) {
     auto metadata = memref::ExtractStridedMetadataOp::create(builder, buffer);
     operand.bytesOfK =
         multiply(metadata.getStrides().front(), shape.getElementBytes());
@@ -136,7 +148,7 @@ Value StoredStages::clamp(Value row, Value buffer, int64_t dim, int64_t rows,
 void StoredStages::addRows(Value buffer, int64_t rows, int64_t firstRow,
                            Value thread) {
   int64_t chunksPerRow = getChunksPerRow(shape);
-  int64_t rowsPerLoad = getRowsPerLoad(shape, Major::K);
+  int64_t rowsPerLoad = getRowsPerLoad(shape, Major::K, rows);
   auto metadata = memref::ExtractStridedMetadataOp::create(builder, buffer);
   Value pitch =
       multiply(metadata.getStrides().front(), shape.getElementBytes());
@@ -149,7 +161,8 @@ void StoredStages::addRows(Value buffer, int64_t rows, int64_t firstRow,
     Value row = add(threadRow, constant(first));
     if (first + rowsPerLoad > rows)
       row = arith::RemUIOp::create(builder, row, constant(rows));
-    Value target = getSwizzledBytes(add(row, constant(firstRow)), chunk, false);
+    Value target = getSwizzledBytes(add(row, constant(firstRow)), chunk,
+                                    /*elementsAcross=*/0);
     row = clamp(row, buffer, /*dim=*/0, rows, /*unit=*/1);
     stores.push_back({static_cast<unsigned>(chunks.size()), {target}});
     chunks.push_back({static_cast<unsigned>(operands.size() - 1),
@@ -159,34 +172,33 @@ void StoredStages::addRows(Value buffer, int64_t rows, int64_t firstRow,
 }
 
 /// Divides an operand whose rows lie across K among the threads, in groups of
-/// eight rows of the stage and four elements of K. Neighbouring threads have
-/// neighbouring elements of K, and hence store whole rows of a stage.
+/// eight or four rows of the stage and four elements of K. Neighbouring threads
+/// have neighbouring elements of K, and hence store whole rows of a stage.
 void StoredStages::addRowsAcross(Value buffer, int64_t rows, int64_t firstRow,
                                  Value thread) {
   int64_t groupsOfK = shape.stageDepth / kTransposedElements;
-  int64_t rowsPerLoad = getRowsPerLoad(shape, Major::MN);
+  int64_t rowsPerLoad = getRowsPerLoad(shape, Major::MN, rows);
+  int64_t elements = operands.back().elementsAcross;
   Value pitch = operands.back().bytesOfK;
   Value group = arith::RemUIOp::create(builder, thread, constant(groupsOfK));
   Value k = multiply(group, kTransposedElements);
   Value chunk = arith::DivUIOp::create(builder, group, constant(2));
   Value half = multiply(arith::RemUIOp::create(builder, group, constant(2)),
                         kLoadBytes / 2);
-  Value threadRow =
-      multiply(arith::DivUIOp::create(builder, thread, constant(groupsOfK)),
-               kElementsAcross);
+  Value threadRow = multiply(
+      arith::DivUIOp::create(builder, thread, constant(groupsOfK)), elements);
   for (int64_t first = 0; first < rows; first += rowsPerLoad) {
     Value row = add(threadRow, constant(first));
     if (first + rowsPerLoad > rows)
       row = arith::RemUIOp::create(builder, row, constant(rows));
     Store &store =
         stores.emplace_back(Store{static_cast<unsigned>(chunks.size()), {}});
-    for (int64_t i = 0; i < kElementsAcross; ++i)
-      store.targets.push_back(
-          add(getSwizzledBytes(add(row, constant(firstRow + i)), chunk, true),
-              half));
-    Value offset =
-        multiply(clamp(row, buffer, /*dim=*/1, rows, kElementsAcross),
-                 shape.getElementBytes());
+    for (int64_t i = 0; i < elements; ++i)
+      store.targets.push_back(add(
+          getSwizzledBytes(add(row, constant(firstRow + i)), chunk, elements),
+          half));
+    Value offset = multiply(clamp(row, buffer, /*dim=*/1, rows, elements),
+                            shape.getElementBytes());
     for (int64_t i = 0; i < kTransposedElements; ++i)
       chunks.push_back({static_cast<unsigned>(operands.size() - 1), offset,
                         add(k, constant(i)), /*elementsOfK=*/1,
@@ -204,13 +216,17 @@ bool StoredStages::isRagged() const {
   return product.depth % shape.stageDepth != 0;
 }
 
-Value StoredStages::loadWords(Value base, Value offset) {
-  auto words = VectorType::get({kLoadBytes / 4}, builder.getI32Type());
+Value StoredStages::loadWords(const Chunk &chunk, Value base, Value offset) {
+  int64_t bytes =
+      operands[chunk.operand].elementsAcross
+          ? operands[chunk.operand].elementsAcross * shape.getElementBytes()
+          : kLoadBytes;
+  auto words = VectorType::get({bytes / 4}, builder.getI32Type());
   if (offset.getType().isInteger(32))
     offset =
         arith::IndexCastUIOp::create(builder, builder.getIndexType(), offset);
   return LLVM::LoadOp::create(builder, words,
-                              createOffset(builder, base, offset), kLoadBytes);
+                              createOffset(builder, base, offset), bytes);
 }
 
 SmallVector<Value> StoredStages::load(Value k) {
@@ -227,7 +243,8 @@ SmallVector<Value> StoredStages::load(Value k) {
       ofK = arith::MinSIOp::create(builder, ofK, most);
     }
     Value offset = add(chunk.offset, getBytes(ofK));
-    Value loaded = loadWords(base, chunk.isNear ? narrow(offset) : offset);
+    Value loaded =
+        loadWords(chunk, base, chunk.isNear ? narrow(offset) : offset);
     if (!isRagged())
       return loaded;
     Value isThere =
@@ -276,10 +293,16 @@ void StoredStages::advance(Cursor &cursor, int64_t elements) {
 SmallVector<Value> StoredStages::load(const Cursor &cursor, int64_t elements) {
   Cursor moved = cursor;
   advance(moved, elements);
+  // LLVM would otherwise add a thread's distance to the pointer first, and the
+  // elements of K, which are too many bytes for an instruction, afterwards.
+  for (auto [pointer, operand] : llvm::zip(moved.pointers, operands))
+    if (operand.elementsAcross && elements > 0)
+      pointer = getGpuInstructions(builder).createWarpPointer(
+          builder, builder.getLoc(), pointer);
   return llvm::map_to_vector(
       llvm::zip(chunks, cursor.distances), [&](auto pair) -> Value {
         auto [chunk, distance] = pair;
-        return loadWords(moved.pointers[chunk.operand], distance);
+        return loadWords(chunk, moved.pointers[chunk.operand], distance);
       });
 }
 
@@ -296,8 +319,8 @@ void StoredStages::storeWords(Value words, Value target, int64_t stage) {
       bytes);
 }
 
-/// Stores the elements of four chunks, one for each element of K, to the eight
-/// rows of the chunks.
+/// Stores the elements of four chunks, one for each element of K, to the rows
+/// of the chunks.
 void StoredStages::storeTransposed(ValueRange values, const Store &store,
                                    int64_t stage) {
   auto type = VectorType::get({kTransposedElements / 2}, builder.getI32Type());
@@ -317,6 +340,7 @@ void StoredStages::storeTransposed(ValueRange values, const Store &store,
 }
 
 void StoredStages::store(ValueRange values, int64_t stage) {
+  getGpuInstructions(builder).awaitLoads(builder, builder.getLoc(), values);
   for (const Store &store : stores)
     if (store.isTransposed())
       storeTransposed(values, store, stage);
@@ -327,7 +351,7 @@ void StoredStages::store(ValueRange values, int64_t stage) {
 Value StoredStages::read(int64_t stage, unsigned operand, Value row,
                          int64_t distance, Value chunk) {
   Value bytes = add(
-      getSwizzledBytes(row, chunk, operands[operand].isAcross),
+      getSwizzledBytes(row, chunk, operands[operand].elementsAcross),
       constant(stage * shape.getStageBytes() + distance * getRowBytes(shape)));
   auto words = VectorType::get({kLoadBytes / 4}, builder.getI32Type());
   return LLVM::LoadOp::create(builder, words,

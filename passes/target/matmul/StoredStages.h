@@ -14,9 +14,10 @@ namespace mlir::ark {
 /// whether they read the same chunk of eight rows or store one row.
 ///
 /// If the rows of an operand lie across K in global memory, a thread loads
-/// eight elements of each of four rows, and transposes them in registers. It
-/// stores four elements along K for each of eight rows of the stage. Rows of
-/// every second group of eight are swapped in pairs, so that such stores of
+/// eight elements of each of four rows, or four if there is no work for all
+/// threads otherwise, and transposes them in registers. It stores four elements
+/// along K for each of eight or four rows of the stage. Rows of every second
+/// group of eight or four are swapped in pairs, so that such stores of
 /// neighbouring groups reach different banks.
 class StoredStages {
 public:
@@ -46,13 +47,13 @@ public:
   /// Stores chunks to stage 0 or 1.
   void store(ValueRange chunks, int64_t stage);
 
-  /// Returns the number of rows whose order of chunks and swaps repeat: 8, or
-  /// 16 for an operand whose rows lie across K.
+  /// Returns a number of rows after which the order of chunks and the swaps
+  /// repeat: 8, or 16 for an operand whose rows lie across K.
   static int64_t getPeriod(Major major) { return major == Major::K ? 8 : 16; }
-  /// Returns the number of chunks of an operand that a thread loads for each
+  /// Returns the number of bytes of an operand that a thread loads for each
   /// stage. Threads that are left over load chunks of other threads, too.
-  static int64_t countChunks(const StoredShape &shape, Major major,
-                             int64_t rows);
+  static int64_t countLoadedBytes(const StoredShape &shape, Major major,
+                                  int64_t rows);
 
   /// Reads a chunk of a row. `row` is the index of a thread's first row and
   /// `distance` a multiple of the operand's period to add to it. `chunk` is the
@@ -74,20 +75,21 @@ private:
     bool isNear;
   };
   /// The stores of a thread for each stage: one chunk to one place, or four
-  /// chunks, transposed, to eight places.
+  /// chunks, transposed, to one place for each of their elements.
   struct Store {
     unsigned firstChunk;
     SmallVector<Value> targets;
     bool isTransposed() const { return targets.size() > 1; }
   };
   /// An operand: a pointer that all threads have in common, the bytes between
-  /// neighbouring elements along K, and whether its rows lie across K.
+  /// neighbouring elements along K, and the elements of a load if the rows lie
+  /// across K, otherwise 0.
   struct Operand {
     Value pointer, bytesOfK;
-    bool isAcross;
+    int64_t elementsAcross;
   };
 
-  Operand createOperand(Value buffer, Major major);
+  Operand createOperand(Value buffer, Major major, int64_t rows);
   void addRows(Value buffer, int64_t rows, int64_t firstRow, Value thread);
   void addRowsAcross(Value buffer, int64_t rows, int64_t firstRow,
                      Value thread);
@@ -96,10 +98,10 @@ private:
   Value constant(int64_t number);
   Value add(Value a, Value b);
   Value multiply(Value a, int64_t b);
-  Value getSwizzledBytes(Value row, Value chunk, bool isAcross);
+  Value getSwizzledBytes(Value row, Value chunk, int64_t elementsAcross);
   Value narrow(Value distance);
   bool isRagged() const;
-  Value loadWords(Value base, Value offset);
+  Value loadWords(const Chunk &chunk, Value base, Value offset);
   void storeWords(Value words, Value target, int64_t stage);
 
   ImplicitLocOpBuilder &builder;

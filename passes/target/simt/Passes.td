@@ -336,6 +336,43 @@ def AllocateVoteSlotsPass : Pass<"ark-allocate-vote-slots", "::mlir::ModuleOp"> 
   ];
 }
 
+def HideThreadIdsPass : Pass<"ark-hide-thread-ids", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "Hide from LLVM that all work items of a thread have the same thread id";
+  let description = [{
+    A kernel runs its work items in one loop. LLVM moves out of this loop whatever depends only on
+    the thread id: masks of threads, such as those of a loop's last iteration, and distances. These
+    values then occupy registers during all bodies. An AMD GPU has 102 scalar registers, of which a
+    mask takes two, so LLVM spills them.
+
+    The pass reads the id of every body at its start, by inline assembly that LLVM cannot move. The
+    body then computes these values once for each work item. Functions that only bodies call are
+    changed in the same way.
+
+    ```mlir
+    func.func private @body(...) attributes {ark.work_item_vctas = 1 : i64} {
+      %thread = gpu.thread_id x
+    // =>
+    func.func private @body(...) attributes {ark.work_item_vctas = 1 : i64} {
+      %id = gpu.thread_id x
+      %0 = arith.index_cast %id : index to i32
+      %1 = llvm.inline_asm has_side_effects "", "=v,0" %0 : (i32) -> i32
+      %2 = arith.andi %1, %c255_i32 : i32
+      %thread = arith.index_castui %2 : i32 to index
+    ```
+  }];
+  let options = [
+    Option<"threads", "threads", "int64_t", /*default=*/"256", "Threads of a CTA">,
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect",
+    "::mlir::gpu::GPUDialect",
+    "::mlir::LLVM::LLVMDialect",
+  ];
+  let statistics = [
+    Statistic<"numHidden", "hidden", "Thread ids replaced">,
+  ];
+}
+
 def PlaceInSharedMemoryPass
     : Pass<"ark-place-in-shared-memory", "::mlir::ModuleOp"> {
   let summary = "Place the temporaries of bodies in shared memory";

@@ -1,4 +1,4 @@
-// RUN: ark-opt %s --ark-build-kernel | FileCheck %s --implicit-check-not=nvvm --implicit-check-not=inline_asm --implicit-check-not=stream_begin_work_item
+// RUN: ark-opt %s --ark-build-kernel | FileCheck %s --implicit-check-not=nvvm --implicit-check-not='inline_asm has_side_effects "{{[^"]}}' --implicit-check-not=stream_begin_work_item
 
 // The dispatch loop is the same for all GPUs. The primitives of the leader have the memory order and
 // the scope that hand-offs between CUs need.

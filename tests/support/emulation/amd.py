@@ -45,8 +45,11 @@ _SWAP = re.compile(
 )
 _FENCE = re.compile(rf"fence{_SCOPE} \w+")
 _OPAQUE = re.compile(
-    r'= (?:tail )?call (i\d+) asm sideeffect "", "=v,0[^"]*"\(i\d+ ([^)]*)\)(?: #\d+)?'
+    r'= (?:tail )?call (i\d+) asm sideeffect "", "=[vs],0[^"]*"\(i\d+ ([^)]*)\)(?: #\d+)?'
 )
+
+# A wait for loads. The emulation has loaded the values before.
+_AWAIT = re.compile(r'call void asm sideeffect "", "v(?:,v)*"')
 
 
 def rewrite(text: str) -> str:
@@ -61,6 +64,8 @@ def rewrite(text: str) -> str:
 
 def _rewrite_line(line: str) -> str:
     line = _OPAQUE.sub(r"= add \1 \2, 0", line)
+    if _AWAIT.search(line):
+        return ""
     if found := _FENCE.search(line):
         # Barriers of the CTA order the accesses of its threads.
         if found["scope"] == "workgroup":

@@ -8,3 +8,9 @@
 // CHECK-NEXT: rocdl.s.waitcnt 3952
 // CHECK-LABEL: func.func private @ark_any(
 // CHECK: arith.constant 64 : i32
+// LLVM cannot compare the number of the lane in front of the loop over work items.
+// CHECK-LABEL: func.func private @ark_lane(
+// CHECK: %[[BLOCK:.+]] = gpu.block_id x
+// CHECK-NEXT: %[[KNOWN:.+]] = arith.index_cast %[[BLOCK]] : index to i32
+// CHECK-NEXT: %[[LANE:.+]] = llvm.inline_asm has_side_effects "", "=s,0" %[[KNOWN]] : (i32) -> i32
+// CHECK-NEXT: arith.extui %[[LANE]] : i32 to i64

@@ -1,5 +1,5 @@
-// Stages are as deep as registers for a thread's chunks permit. Threads load whole chunks, and for rows across K four
-// of them at once, so that an operand with few rows across K takes more registers than its share of the bytes.
+// Stages are as deep as registers for the bytes that a thread loads permit. For rows across K, a thread loads at least
+// four times 8 bytes, so that an operand with few of these rows takes more registers than its share of the bytes.
 
 // RUN: ark-opt %s --split-input-file --ark-assign-target=target=hip:gfx950 --ark-use-tensor-cores=threads=256 \
 // RUN:   --canonicalize --cse | FileCheck %s
@@ -34,19 +34,20 @@ func.func private @along_k(%begin: index, %end: index, %task: index, %status: me
   }
   return
 }
-// Rows of the activations lie across K: nine chunks of such a stage would have 36 registers. Stages of 32 elements have
-// four chunks of the activations and three of the weights.
+// Rows of the activations lie across K: a stage of 64 elements would have 8 registers for them and 28 for the weights.
+// Stages of 32 elements have four chunks of 8 bytes of the activations, and four of 16 bytes of the weights.
 // CHECK-LABEL: func.func private @across_k(
-// CHECK: memref.alloca() {alignment = 128 : i64} : memref<7168xi32>
-// CHECK-COUNT-7: llvm.load %{{.+}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
+// CHECK: memref.alloca() {alignment = 128 : i64} : memref<9216xi32>
+// CHECK-COUNT-4: llvm.load %{{.+}} {alignment = 8 : i64} : !llvm.ptr<1> -> vector<2xi32>
+// CHECK-COUNT-4: llvm.load %{{.+}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
 // CHECK: llvm.store
 func.func private @across_k(%begin: index, %end: index, %task: index, %status: memref<4xi64>,
-    %x: memref<256x64xbf16> {llvm.align = 16 : i64, llvm.noalias}, %w: memref<160x256xbf16> {llvm.align = 16 : i64, llvm.noalias},
-    %y: memref<64x160xf32> {llvm.align = 16 : i64, llvm.noalias}) {
+    %x: memref<256x64xbf16> {llvm.align = 16 : i64, llvm.noalias}, %w: memref<224x256xbf16> {llvm.align = 16 : i64, llvm.noalias},
+    %y: memref<64x224xf32> {llvm.align = 16 : i64, llvm.noalias}) {
   %c1 = arith.constant 1 : index
   scf.for %vcta = %begin to %end step %c1 {
     linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (k, m)>, #w, #y], iterator_types = ["parallel", "parallel", "reduction"]}
-        ins(%x, %w : memref<256x64xbf16>, memref<160x256xbf16>) outs(%y : memref<64x160xf32>) {
+        ins(%x, %w : memref<256x64xbf16>, memref<224x256xbf16>) outs(%y : memref<64x224xf32>) {
     ^bb0(%a: bf16, %c: bf16, %sum: f32):
       %0 = arith.extf %a : bf16 to f32
       %1 = arith.extf %c : bf16 to f32

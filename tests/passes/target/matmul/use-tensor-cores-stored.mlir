@@ -240,18 +240,20 @@ ark.kernel @k {
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
-// Rows of the weights lie across K. A thread loads eight elements of each of four rows, and stores four elements along K
-// for each of eight rows of the stage: two words, whose halves come from two loads.
+// Rows of the weights lie across K. A thread loads four elements of each of four rows, since eight would leave no work for
+// most threads. It stores four elements along K for each of four rows of the stage: two words, whose halves come from
+// two loads. All loads are awaited at once.
 // CHECK-LABEL: func.func private @across_k(
 // CHECK: %[[LEFT:.+]] = llvm.load %{{.+}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
-// CHECK: %[[K0:.+]] = llvm.load %{{.+}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
-// CHECK: %[[K1:.+]] = llvm.load %{{.+}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
+// CHECK: %[[K0:.+]] = llvm.load %{{.+}} {alignment = 8 : i64} : !llvm.ptr<1> -> vector<2xi32>
+// CHECK: %[[K1:.+]] = llvm.load %{{.+}} {alignment = 8 : i64} : !llvm.ptr<1> -> vector<2xi32>
+// CHECK: llvm.inline_asm has_side_effects "", "v,v,v,v,v" %[[LEFT]], %[[K0]], %[[K1]], %{{.+}}, %{{.+}} :
 // CHECK: llvm.store %[[LEFT]], %{{.+}} {alignment = 16 : i64} : vector<4xi32>, !llvm.ptr<3>
 // CHECK: %[[A:.+]] = vector.extract %[[K0]][0]
 // CHECK: %[[B:.+]] = vector.extract %[[K1]][0]
 // CHECK: llvm.call_intrinsic "llvm.amdgcn.perm"(%[[B]], %[[A]], %{{.+}}) : (i32, i32, i32) -> i32
-// CHECK-COUNT-8: llvm.store %{{.+}}, %{{.+}} {alignment = 8 : i64} : vector<2xi32>, !llvm.ptr<3>
-// CHECK-NOT: alignment = 8
+// CHECK-COUNT-4: llvm.store %{{.+}}, %{{.+}} {alignment = 8 : i64} : vector<2xi32>, !llvm.ptr<3>
+// CHECK-NOT: llvm.store {{.+}}alignment = 8
 // CHECK: gpu.barrier
 // CHECK: rocdl.mfma
 func.func private @across_k(%begin: index, %end: index, %task: index, %status: memref<4xi64>,

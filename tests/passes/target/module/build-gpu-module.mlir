@@ -68,7 +68,7 @@ func.func private @ark_resident_loop(%context: !llvm.ptr, %lane: i64) -> i32 {
 // CHECK: gpu.module @ark_gpu [#rocdl.target<O = 3, chip = "gfx942", abi = "500">] {
 // CHECK: llvm.module_flags [#llvm.mlir.module_flag<error, "amdhsa_code_object_version", 500 : i32>]
 // CHECK: llvm.mlir.global internal @ark_shared_memory() {addr_space = 3 : i32} : !llvm.array<256 x i8>
-// CHECK: func.func private @ark_dispatch_loop({{.*}}) -> i32 attributes {convergent, {{.*}}} {
+// CHECK: func.func private @ark_dispatch_loop({{.*}}) -> i32 attributes {always_inline, convergent, {{.*}}} {
 // CHECK: gpu.func @ark_kernel(%{{.+}}: !llvm.ptr) kernel attributes {known_block_size = array<i32: 512, 1, 1>} {
 // CHECK-NOT: nvvm
 module attributes {ark.target = #ark.target<backend = hip, arch = "gfx942", sms = 304, warps = 8,
