@@ -89,5 +89,7 @@ def test_short_rows_of_fp32_have_a_softmax_instead() -> None:
 
 def test_the_plan_of_the_attention_applies_to_its_log_sum_exp() -> None:
     """A tile is a part of the plan, and tasks with different plans stay separate."""
-    with ark.compile(slopes(ark.bf16, 256, tile=(64, 16)), target="cpu:2", cache=False) as executable:
+    with ark.compile(
+        slopes(ark.bf16, 256, tile=(64, 16)), target="cpu:2", cache=False
+    ) as executable:
         assert attentions(executable) == [TOGETHER]
