@@ -12,12 +12,13 @@ ark        µs of the convolution: padding, copy of the windows, product
 product    µs of the product alone, whose right operand is the matrix of the windows
 PyTorch    µs of `torch.nn.functional.conv2d`
 
-The difference of the second and the third column is the most that a product can save that gathers
-its windows itself (implicit GEMM). Times are means over the iterations of a launch, medians of
-launches in turns. For cpu they are times of the processor, which other work on the machine affects
-little: compile for `cpu:1`, and set `OMP_NUM_THREADS=1`. PyTorch's tensors on a GPU have the
-channels last in memory, for which cuDNN is fastest. Products of filters of 1 x 1 with stride 1 have
-no windows and no second program.
+The difference of the second and the third column is the most that a product can save that reads all
+windows in the image (implicit GEMM). On sm_90a, layers of 3 x 3 read the rows of their windows in
+the image, and copy windows over the columns only. Times are means over the iterations of a launch,
+medians of launches in turns. For cpu they are times of the processor, which other work on the
+machine affects little: compile for `cpu:1`, and set `OMP_NUM_THREADS=1`. PyTorch's tensors on a GPU
+have the channels last in memory, for which cuDNN is fastest. Products of filters of 1 x 1 with
+stride 1 have no windows and no second program.
 """
 
 from __future__ import annotations

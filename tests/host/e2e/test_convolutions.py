@@ -265,3 +265,35 @@ def test_wrong_dtypes(groups: int, dtype: DType, biased: bool, message: str) -> 
         ark.output("y", x)
     assert message in str(caught.value)
     assert caught.value.op == "ark.conv2d"
+
+
+IMAGES = """ark.program @images(
+    %f: tensor<2x6x5x3x2xDTYPE> {ark.kind = #ark.kind<parameter>, ark.name = "f"},
+    %x: tensor<3x2x5x22x13xDTYPE> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<3x2x6x4x13xDTYPE> {ark.name = "y"}) {
+  %0 = ark.convolution %f, %x stride = 4 dilation = 3
+      : (tensor<2x6x5x3x2xDTYPE>, tensor<3x2x5x22x13xDTYPE>) -> tensor<3x2x6x4x13xDTYPE>
+  ark.return %0 : tensor<3x2x6x4x13xDTYPE>
+}"""
+
+
+@pytest.mark.parametrize("dtype", [ark.fp32, ark.fp16, ark.bf16], ids=str)
+def test_windows_over_rows(dtype: DType) -> None:
+    """`ark.convolution` has no function. Two groups of five channels, and windows of three times
+    two rows; no window has the last two rows of an image."""
+    text = IMAGES.replace("DTYPE", {"fp32": "f32", "fp16": "f16", "bf16": "bf16"}[str(dtype)])
+    random = np.random.default_rng(2)
+    f = random.standard_normal((2, 6, 5, 3, 2)).astype(dtype.numpy)
+    x = random.standard_normal((3, 2, 5, 22, 13)).astype(dtype.numpy)
+    expected = ark.reference.evaluate(text, {"f": f, "x": x}, bound=True)
+    sums = np.zeros((3, 2, 6, 4, 13))
+    for y in range(4):
+        for i in range(3):
+            for j in range(2):
+                row = x[..., 4 * y + 3 * i + j, :].astype(np.float64)
+                sums[..., y, :] += np.einsum("gfc,ngcx->ngfx", f[..., i, j].astype(np.float64), row)
+    if dtype is ark.fp32:
+        np.testing.assert_allclose(expected.outputs["y"], sums, rtol=1e-6, atol=1e-6)
+    with ark.compile(text, target="cpu:2") as executable:
+        got = executable.bind({"f": f}).run(x=x)["y"]
+    assert_within(got, expected.outputs["y"], expected.bounds["y"], "y")

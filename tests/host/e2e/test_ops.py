@@ -79,7 +79,8 @@ def test_every_op_has_a_case() -> None:
     elsewhere = {
         f"{half}_{op}" for half in ("partial", "combine") for op in ("attention", "argmax")
     } | {f"attention_{operand}_gradient" for operand in ("query", "key_value")}
-    elsewhere |= {"norm_input_gradient", "norm_statistics"}
+    # test_convolutions.py
+    elsewhere |= {"norm_input_gradient", "norm_statistics", "convolution"}
     ops = {name.removeprefix("ark.") for name in HANDLERS}
     assert ops - covered - collectives == elsewhere
 

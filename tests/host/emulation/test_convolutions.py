@@ -47,6 +47,25 @@ def test_convolution(name: str, arch: str, check: Callable[..., Any]) -> None:
     assert ("convolution" in ops) == (arch == "sm_90a" and name.startswith("windows in"))
 
 
+def test_bias_and_residual_of_windows_in_images(check: Callable[..., Any]) -> None:
+    """The second convolution reads rows of the first one's result, which other vCTAs write."""
+    shapes = {"x": (1, 64, 12, 16), "f": (64, 64, 3, 3), "b": (64,), "g": (64, 64, 3, 3)}
+    with ark.Program("residual") as program:
+        x = ark.input("x", shapes["x"], ark.fp16)
+        f, b, g = (ark.parameter(name, shapes[name], ark.fp16) for name in "fbg")
+        y = ark.relu(ark.conv2d(x, f, b, padding=1))
+        ark.output("y", ark.relu(ark.conv2d(y, g, padding=1) + x))
+    random = np.random.default_rng(5)
+    arrays = {
+        name: (random.standard_normal(shape) * (0.05 if name in "fg" else 1)).astype(np.float16)
+        for name, shape in shapes.items()
+    }
+    emulation = check(program, arrays)
+    tasks = [ops for ops, _ in emulation.executable.report().task_ops]
+    assert ("convolution", "add", "relu") in tasks
+    assert not any("matmul" in ops for ops in tasks)
+
+
 @pytest.mark.parametrize("dtype", [ark.int8, ark.uint8], ids=str)
 @pytest.mark.parametrize("arch", ["sm_90a", "gfx942"])
 def test_depthwise_integers_wrap(arch: str, dtype: DType, check: Callable[..., Any]) -> None:
