@@ -13,8 +13,8 @@ struct GpuLoweringOptions {
   int64_t threads, warpSize;
   /// True if a maths library exists for code of this GPU.
   bool library;
-  /// True if LLVM rounds f32 to bf16 in code for this GPU, by one instruction or
-  /// several.
+  /// True if LLVM rounds f32 to bf16 in code for this GPU, by one instruction
+  /// or several.
   bool roundsToBF16 = false;
   /// True if this GPU has instructions that widen 8-bit floats.
   bool hasFp8Conversions = false;
