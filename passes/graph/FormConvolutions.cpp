@@ -156,15 +156,24 @@ static Value createZeros(OpBuilder &builder, Location loc,
       DenseElementsAttr::get(type, builder.getZeroAttr(type.getElementType())));
 }
 
+/// Returns true if the plan of an op states a tile, which has the shape of the
+/// op.
+static bool hasPlannedTile(Operation *op) {
+  auto plan = op->getAttrOfType<DictionaryAttr>(ArkDialect::kPlanAttr);
+  return plan && plan.contains("tile");
+}
+
 static bool isZeros(Value value) {
   SplatElementsAttr splat = getSplat(value);
   return splat && splat.getSplatValue<APFloat>().isZero();
 }
 
-/// Returns images with zeros after the last column, up to `width` columns. If
-/// zeros already follow the columns, they become more, without another copy.
-static Value widen(OpBuilder &builder, Location loc, Value images,
-                   int64_t width) {
+/// Returns the images of windows with zeros after the last column, up to
+/// `width` columns. If zeros already follow the columns, they become more,
+/// without another copy.
+static Value widen(OpBuilder &builder, WindowsOp windows, int64_t width) {
+  Location loc = windows.getLoc();
+  Value images = windows.getOperand();
   SmallVector<int64_t> shape(getTensorType(images).getShape());
   if (shape.back() >= width)
     return images;
@@ -180,12 +189,16 @@ static Value widen(OpBuilder &builder, Location loc, Value images,
   SmallVector<Value> parts = {source};
   auto concat = source.getDefiningOp<ConcatOp>();
   if (concat && static_cast<int64_t>(concat.getAxis()) == axis &&
-      isZeros(concat.getOperands().back())) {
+      isZeros(concat.getOperands().back()) && !hasPlannedTile(concat)) {
     parts.assign(concat.getOperands().begin(), concat.getOperands().end());
     zeros.back() += getTensorType(parts.pop_back_val()).getShape().back();
   }
   parts.push_back(createZeros(builder, loc, type.clone(zeros)));
-  Value wide = ConcatOp::create(builder, loc, type.clone(widened), parts, axis);
+  auto wide = ConcatOp::create(builder, loc, type.clone(widened), parts, axis);
+  Operation *planned = concat;
+  if (parts.front() == source)
+    planned = windows;
+  wide->setDiscardableAttrs(planned->getDiscardableAttrDictionary());
   return reshape(builder, loc, wide, {}, shape);
 }
 
@@ -212,10 +225,11 @@ static void replace(RewriterBase &rewriter, WindowProduct found) {
           dilation = windows.getDilations()[1];
   int64_t columns =
       (found.getPitch() - 1) * stride + (found.width - 1) * dilation + 1;
-  Value wide = widen(rewriter, windows.getLoc(), windows.getOperand(), columns);
-  Value rows = WindowsOp::create(
+  Value wide = widen(rewriter, windows, columns);
+  auto rows = WindowsOp::create(
       rewriter, windows.getLoc(), wide, ArrayRef<int64_t>(found.width),
       ArrayRef<int64_t>(stride), ArrayRef<int64_t>(dilation));
+  rows->setDiscardableAttrs(windows->getDiscardableAttrDictionary());
   ArrayRef<int64_t> shape = getTensorType(rows).getShape();
   Value images = reshape(
       rewriter, loc, rows, getTensorType(op.getRhs()).getShape().drop_back(2),
@@ -244,10 +258,8 @@ struct FormConvolutionsPass
     IRRewriter rewriter(&getContext());
     for (auto op : llvm::make_early_inc_range(
              getOperation().getBody().getOps<MatmulOp>())) {
-      auto plan = op->getAttrOfType<DictionaryAttr>(ArkDialect::kPlanAttr);
       std::optional<WindowProduct> found = WindowProduct::match(op);
-      // A tile in a plan has the shape of the product.
-      if (!found || (plan && plan.contains("tile")) ||
+      if (!found || hasPlannedTile(op) || hasPlannedTile(found->windows) ||
           !isFaster(target, *found))
         continue;
       replace(rewriter, *found);

@@ -125,3 +125,33 @@ ark.program @wideElements(
   %2 = ark.matmul %f, %1 : (tensor<64x576xf32>, tensor<8x576x3136xf32>) -> tensor<8x64x3136xf32>
   ark.return %2 : tensor<8x64x3136xf32>
 }
+
+// New ops have the plans of those that they replace.
+// CHECK-LABEL: ark.program @planned
+// CHECK: ark.concat {{.*}} {ark.plan = {warps = 8 : i64}} {{.*}} -> tensor<8x64x58x58xf16>
+// CHECK: ark.windows {{.*}} {ark.plan = {warps = 8 : i64}}
+// CHECK: ark.convolution {{.*}} {ark.plan = {warps = 4 : i64}}
+ark.program @planned(
+    %x: tensor<8x64x58x56xf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %f: tensor<64x576xf16> {ark.kind = #ark.kind<parameter>, ark.name = "f"})
+    -> (tensor<8x64x3024xf16> {ark.name = "y"}) {
+  %0 = ark.windows %x sizes = [3, 3] strides = [1, 1] dilations = [1, 1] {ark.plan = {warps = 8 : i64}}
+      : (tensor<8x64x58x56xf16>) -> tensor<8x64x3x3x56x54xf16>
+  %1 = ark.reshape %0 shape = [8, 576, 3024] : (tensor<8x64x3x3x56x54xf16>) -> tensor<8x576x3024xf16>
+  %2 = ark.matmul %f, %1 {ark.plan = {warps = 4 : i64}} : (tensor<64x576xf16>, tensor<8x576x3024xf16>) -> tensor<8x64x3024xf16>
+  ark.return %2 : tensor<8x64x3024xf16>
+}
+
+// A tile in a plan has the shape of the product.
+// CHECK-LABEL: ark.program @plannedTile
+// CHECK-NOT: ark.convolution
+ark.program @plannedTile(
+    %x: tensor<8x64x58x58xf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %f: tensor<64x576xf16> {ark.kind = #ark.kind<parameter>, ark.name = "f"})
+    -> (tensor<8x64x3136xf16> {ark.name = "y"}) {
+  %0 = ark.windows %x sizes = [3, 3] strides = [1, 1] dilations = [1, 1]
+      : (tensor<8x64x58x58xf16>) -> tensor<8x64x3x3x56x56xf16>
+  %1 = ark.reshape %0 shape = [8, 576, 3136] : (tensor<8x64x3x3x56x56xf16>) -> tensor<8x576x3136xf16>
+  %2 = ark.matmul %f, %1 {ark.plan = {tile = [1, 64, 128]}} : (tensor<64x576xf16>, tensor<8x576x3136xf16>) -> tensor<8x64x3136xf16>
+  ark.return %2 : tensor<8x64x3136xf16>
+}
