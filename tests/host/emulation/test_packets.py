@@ -169,7 +169,9 @@ def test_a_narrow_poll_on_amd_gpus_is_caught(library: Path, tmp_path: Path) -> N
     two positions of the kernel: four at once are two loads."""
     shapes = {"x": (1, 64), "v": (128, 64), "w": (64, 128)}
     arrays = random_arrays(shapes, ark.bf16)
-    emulation = Emulation(two_products(shapes), library, tmp_path, arch="gfx942")
+    # A warp that reports a hang reads the number of instructions left, which the leader stores
+    # without a barrier: if the leader does not report first, that is a race, in the report alone.
+    emulation = Emulation(two_products(shapes), library, tmp_path, arch="gfx942", races=False)
     loads = [
         site.number
         for site in emulation.sites
