@@ -105,6 +105,9 @@ INSTRUCTION(amdgcn_readfirstlane_p0) {
 INSTRUCTION(amdgcn_readfirstlane_p1) {
   amdgcn_readfirstlane_i64(args, results);
 }
+INSTRUCTION(amdgcn_readfirstlane_p3) {
+  amdgcn_readfirstlane_i64(args, results);
+}
 
 /// Selects bytes: 0 to 3 are those of the second operand, 4 to 7 those of the
 /// first one.

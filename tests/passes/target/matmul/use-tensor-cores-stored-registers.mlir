@@ -1,7 +1,7 @@
 // Stages are as deep as registers for a thread's chunks permit. Threads load whole chunks, and for rows across K four
 // of them at once, so that an operand with few rows across K takes more registers than its share of the bytes.
 
-// RUN: ark-opt %s --split-input-file --ark-assign-target=target=hip:gfx950 --ark-use-tensor-cores=threads=256 \
+// RUN: ark-opt %s --split-input-file --ark-assign-target=target=hip:gfx942 --ark-use-tensor-cores=threads=256 \
 // RUN:   --canonicalize --cse | FileCheck %s
 
 #x = affine_map<(m, n, k) -> (m, k)>
