@@ -14,7 +14,8 @@
 # RUN: llvm-objdump --disassemble --no-show-raw-insn --no-leading-addr %t.co | FileCheck %s
 # RUN: %PYTHON% %s gfx950 128 %t.co
 # RUN: llvm-readobj --notes %t.co | FileCheck %s --check-prefix=LDS
-# RUN: llvm-objdump --disassemble --no-show-raw-insn --no-leading-addr %t.co | FileCheck %s --check-prefix=COPY
+# RUN: llvm-objdump --disassemble --no-show-raw-insn --no-leading-addr %t.co \
+# RUN:   | FileCheck %s --check-prefix=COPY
 """A causal attention of 128 rows uses MFMA for both products, and keeps all values in registers."""
 
 import sys

@@ -4,7 +4,8 @@
 # RUN: %PYTHON% %s gfx942 %t.co && llvm-readobj --notes %t.co | FileCheck %s --check-prefix=OBJECT
 # RUN: llvm-objdump --disassemble --no-show-raw-insn --no-leading-addr %t.co | FileCheck %s
 # RUN: %PYTHON% %s gfx950 %t.co && llvm-readobj --notes %t.co | FileCheck %s --check-prefix=LDS
-# RUN: llvm-objdump --disassemble --no-show-raw-insn --no-leading-addr %t.co | FileCheck %s --check-prefix=COPY
+# RUN: llvm-objdump --disassemble --no-show-raw-insn --no-leading-addr %t.co \
+# RUN:   | FileCheck %s --check-prefix=COPY
 """A product of matrices uses MFMA, and keeps all accumulators in registers. Loads of a stage are in
 flight while the warps multiply an earlier one. On gfx950, loads to LDS fill the stages.
 """

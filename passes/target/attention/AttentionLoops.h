@@ -115,7 +115,7 @@ struct AttentionShape {
   /// Stages of keys and values in shared memory that all warps read, if queries
   /// are columns; otherwise zero.
   int64_t keyStages = 0;
-  /// Whether copies fill these stages, instead of stores by threads.
+  /// True if copies fill these stages, and not stores by threads.
   bool copiesKeys = false;
 
   /// Divides the keys among fewer warps until partial results of query columns

@@ -84,8 +84,9 @@ void StoredStages::copy(Value k, int64_t stage) {
 void StoredStages::copy(const Cursor &cursor, int64_t elements, int64_t stage) {
   Cursor moved = cursor;
   advance(moved, elements);
-  // Otherwise LLVM adds the pointer and the distance once, and then adds
-  // `elements` to the sum of each chunk.
+  // LLVM would add the pointer and the distance once, and then add `elements`
+  // to the sum of each chunk. A pointer that it cannot look through prevents
+  // this.
   for (Value &pointer : moved.pointers)
     pointer = getGpuInstructions(builder).createWarpPointer(
         builder, builder.getLoc(), pointer);

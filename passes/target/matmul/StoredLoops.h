@@ -33,9 +33,9 @@ struct StoredShape {
   int64_t blocks, units;
   /// Elements of K of a stage, and the number of stages.
   int64_t stageDepth, numStages;
-  /// Whether copies fill the stages, and the number of stages that shared
-  /// memory holds at once.
+  /// True if copies fill the stages.
   bool copies;
+  /// The number of stages that shared memory holds at once.
   int64_t buffers;
 
   int64_t getElementBytes() const { return mma.getOperandBits() / 8; }

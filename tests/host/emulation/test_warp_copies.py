@@ -32,8 +32,8 @@ BODY
 """
 # A thread's own chunk, behind those of the threads before it.
 LOOK = [
-    "%place = getelementptr i8, ptr addrspace(3) %uneven, i32 OFFSET",
-    "%got = load i32, ptr addrspace(3) %place, align 16",
+    "%at = getelementptr i8, ptr addrspace(3) %uneven, i32 OFFSET",
+    "%got = load i32, ptr addrspace(3) %at, align 16",
     "store i32 %got, ptr %own, align 4",
 ]
 UNWRITTEN = 0xFFFFFFFF
@@ -104,7 +104,7 @@ def test_a_wait_for_the_first_of_two_loads(launch: Launch) -> None:
 @pytest.mark.parametrize(
     ("step", "failure"),
     [
-        (copy("%uneven"), "the threads of a wave load to different places of LDS"),
+        (copy("%uneven"), "the threads of a wave load to different addresses of LDS"),
         (copy(size=4), "a load of 4 bytes to LDS; only gfx950 has one, of 16 bytes"),
         (copy(offset=4096), r"a copy of 16 bytes at \d+ of shared memory, which has 4096"),
         (copy(offset=2304), r"a copy of 16 bytes at \w+, \d+ bytes behind the end of a buffer"),

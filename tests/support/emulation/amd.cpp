@@ -54,8 +54,9 @@ INSTRUCTION(amdgcn_global_load_lds) {
                [](Slot *const *args, Slot *const *) {
                  for (int inWarp = 0; inWarp < getWarpSize(); ++inWarp)
                    if (args[inWarp][1].as<char *>() != args[0][1].as<char *>())
-                     fail("the threads of a wave load to different places of "
-                          "LDS");
+                     fail(
+                         "the threads of a wave load to different addresses of "
+                         "LDS");
                });
   int offset = args[3].as<int32_t>();
   startWarpCopy(args[1].as<char *>() + offset +
