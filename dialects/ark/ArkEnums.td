@@ -75,6 +75,7 @@ def Ark_CopyKind : Ark_I32Enum<"CopyKind", "copy to shared memory", [
   I32EnumAttrCase<"CpAsync", 0, "cp_async">,     // 4 to 16 bytes per thread
   I32EnumAttrCase<"Bulk", 1, "bulk">,            // contiguous bytes
   I32EnumAttrCase<"TensorMap", 2, "tensor_map">, // a box of a tensor (TMA copy)
+  I32EnumAttrCase<"LoadLds", 3, "load_lds">,     // 16 bytes per thread, a warp to one place
 ]>;
 
 #endif // ARK_ENUMS_TD

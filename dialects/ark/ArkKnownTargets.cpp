@@ -120,7 +120,8 @@ static constexpr StringLiteral kCdna2 =
 static constexpr StringLiteral kCdna3 =
     CDNA "mma = [" CDNA_F16 CDNA3_I8 "], " CDNA_TILES("3600") ">";
 
-// gfx950 also has instructions of twice the depth.
+// gfx950 also has instructions of twice the depth, and its loads to LDS take 16
+// bytes per thread. Those of gfx90a and gfx942 take 4 bytes.
 #define CDNA4_F16                                                              \
   MFMA_16("f16", "16", "4")                                                    \
   ", " MFMA_16("f16", "32", "8") ", " MFMA_32("f16", "16", "8") ", "
@@ -131,7 +132,8 @@ static constexpr StringLiteral kCdna3 =
   CDNA3_I8 ", " MFMA_16("i8", "64", "16") ", " MFMA_32("i8", "32", "16")
 
 static constexpr StringLiteral kCdna4 =
-    CDNA "mma = [" CDNA4_F16 CDNA4_F8 CDNA4_I8 "], " CDNA_TILES("1600") ">";
+    CDNA "copies = [load_lds], mma = [" CDNA4_F16 CDNA4_F8 CDNA4_I8
+         "], " CDNA_TILES("1600") ">";
 
 //===----------------------------------------------------------------------===//
 // Devices

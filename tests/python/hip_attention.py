@@ -13,8 +13,9 @@
 # RUN: llvm-readobj --notes %t.co | FileCheck %s --check-prefix=OBJECT
 # RUN: llvm-objdump --disassemble --no-show-raw-insn --no-leading-addr %t.co | FileCheck %s
 # RUN: %PYTHON% %s gfx950 128 %t.co
-# RUN: llvm-readobj --notes %t.co | FileCheck %s --check-prefix=OBJECT
-# RUN: llvm-objdump --disassemble --no-show-raw-insn --no-leading-addr %t.co | FileCheck %s
+# RUN: llvm-readobj --notes %t.co | FileCheck %s --check-prefix=LDS
+# RUN: llvm-objdump --disassemble --no-show-raw-insn --no-leading-addr %t.co \
+# RUN:   | FileCheck %s --check-prefix=COPY
 """A causal attention of 128 rows uses MFMA for both products, and keeps all values in registers."""
 
 import sys
@@ -47,3 +48,18 @@ Path(sys.argv[3]).write_bytes(executable.bundle.sections["kernel"])
 # CHECK: {{ds_bpermute|v_permlane32_swap}}
 # CHECK: v_exp_f32
 # CHECK: v_mfma_f32_32x32x
+
+# On gfx950, three stages of 16 KiB.
+# LDS: .group_segment_fixed_size: {{50[0-9][0-9][0-9]$}}
+# LDS: .private_segment_fixed_size: 0
+# LDS: .sgpr_spill_count: 0
+# LDS: .vgpr_spill_count: 0
+
+# Copies fill the stages, and those of the step after the next one are in flight.
+# COPY: s_waitcnt vmcnt(4)
+# COPY-NEXT: s_barrier
+# COPY-NOT: ds_write_b128
+# COPY: global_load_lds_dwordx4
+# COPY-NOT: ds_write_b128
+# COPY: v_exp_f32
+# COPY: v_mfma_f32_32x32x

@@ -104,18 +104,25 @@ AttentionColumns::Keys AttentionColumns::findKeys(const Source &source,
   return keys;
 }
 
+Value AttentionColumns::loadColumns(const Source &source, Value row,
+                                    Value column, int64_t columns) {
+  if (source.stage)
+    return readStage(source.stage->values, row, column, columns);
+  return vector::LoadOp::create(builder, VectorType::get(columns, element),
+                                source.values, ValueRange{row, column},
+                                /*nontemporal=*/false,
+                                llvm::MaybeAlign(columns * kElementBits / 8));
+}
+
 /// Loads neighbouring columns of the values of a key: words of two columns, or
 /// one word if there is only one column. Words of keys beyond the last key
 /// become zero, because zero times the loaded value may be NaN.
-AttentionTiles::Words AttentionColumns::loadValues(Value buffer, Value row,
-                                                   Value exists,
+AttentionTiles::Words AttentionColumns::loadValues(const Source &source,
+                                                   Value row, Value exists,
                                                    const ValueLoad &valueLoad) {
   int64_t columns = valueLoad.columns;
   Value column = add(mul(position, columns), valueLoad.begin);
-  Value elements =
-      vector::LoadOp::create(builder, VectorType::get(columns, element), buffer,
-                             ValueRange{row, column}, /*nontemporal=*/false,
-                             llvm::MaybeAlign(columns * kElementBits / 8));
+  Value elements = loadColumns(source, row, column, columns);
   Words words;
   if (columns == 1) {
     Value bits = vector::ExtractOp::create(
@@ -153,6 +160,20 @@ Value AttentionColumns::multiply(ArrayRef<Value> lhs, ArrayRef<Value> rhs,
   return vector::FromElementsOp::create(builder, getAccumulatorType(), sums);
 }
 
+/// Loads the words of a key from `column` on.
+AttentionTiles::Words AttentionColumns::loadKeys(const Source &source,
+                                                 Value row, Value column) {
+  if (!source.stage)
+    return load(source.keys, row, column, getQuadThreads());
+  Value vector = vector::BitCastOp::create(
+      builder, VectorType::get(kWords, builder.getI32Type()),
+      readStage(source.stage->keys, row, column, shape.width));
+  Words words;
+  for (int64_t i = 0; i < kWords; ++i)
+    words.push_back(vector::ExtractOp::create(builder, vector, i));
+  return words;
+}
+
 /// Returns the scores of each of the thread's queries.
 SmallVector<SmallVector<Value>>
 AttentionColumns::getScores(const Source &source, const Keys &keys) {
@@ -164,9 +185,8 @@ AttentionColumns::getScores(const Source &source, const Keys &keys) {
     SmallVector<Value> accumulators(countRows(), zero);
     SmallVector<Words> loaded;
     for (int64_t i = 0; i < getKeyLoads(); ++i)
-      loaded.push_back(load(source.keys, row,
-                            mul(add(part, i * getQuadThreads()), shape.width),
-                            getQuadThreads()));
+      loaded.push_back(loadKeys(
+          source, row, mul(add(part, i * getQuadThreads()), shape.width)));
     for (auto [i, key] : llvm::enumerate(loaded))
       for (int64_t first = 0; first < kWords; first += words)
         for (auto [query, sums] : llvm::zip(queries, accumulators))
@@ -214,7 +234,7 @@ void AttentionColumns::addValues(State &state, const Source &source,
     for (const ValueLoad &valueLoad : valueLoads) {
       SmallVector<Words> values;
       for (int64_t i = 0; i < count; ++i)
-        values.push_back(loadValues(source.values, keys.ofValues[first + i],
+        values.push_back(loadValues(source, keys.ofValues[first + i],
                                     keys.exists[first + i], valueLoad));
       for (int64_t column = 0; column < valueLoad.columns; ++column, ++tile) {
         Words words;
@@ -277,7 +297,9 @@ AttentionColumns::State AttentionColumns::stream() {
                                 builder.getZeroAttr(getAccumulatorType())));
   Value end = wholeEnd ? wholeEnd : length;
   isWhole = true;
-  if (shape.keyStages > 0)
+  if (shape.copiesKeys)
+    createCopiedSteps(state, end);
+  else if (shape.keyStages > 0)
     createStagedSteps(state, end);
   else
     createSteps(state, index(0), end);
@@ -383,7 +405,9 @@ void AttentionColumns::build(Value thread) {
   findLength();
   findWholeSteps();
   findValueLoads();
-  if (shape.keyStages > 0)
+  if (shape.copiesKeys)
+    copies = findCopies(thread);
+  else if (shape.keyStages > 0)
     chunks = findChunks(thread);
   Value first = div(warp, shape.warpsPerBlock);
   int64_t blocks = shape.getBlocks(),

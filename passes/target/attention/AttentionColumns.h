@@ -25,6 +25,11 @@ namespace mlir::ark {
 /// while loads of the next step are in flight. A row of a stage ends with the
 /// bytes of one load, so that eight threads that read eight rows reach all
 /// banks.
+///
+/// If the GPU has loads to LDS, copies of warps fill three stages, two steps
+/// ahead. A copy writes whole rows without bytes between them, so it has rows
+/// at a distance, and unused bytes follow it: neighbouring rows lie in other
+/// copies, and in other banks.
 class AttentionColumns : public AttentionThreadRows {
 public:
   using AttentionThreadRows::AttentionThreadRows;
@@ -47,9 +52,14 @@ private:
     int64_t begin, columns;
   };
   /// The memory from which a step reads keys and values, and the rows of the
-  /// first key and of its value.
+  /// first key and of its value. Copies write rows to a stage, of which the
+  /// source then has pointers instead.
+  struct Stage {
+    Value keys, values;
+  };
   struct Source {
     Value keys, values, firstKey, firstValue;
+    std::optional<Stage> stage = std::nullopt;
   };
   /// The thread's keys of a step: the rows of the source that it multiplies by
   /// queries, the rows of the values of its scores, and the keys of its scores.
@@ -61,6 +71,12 @@ private:
   /// A load of a thread for a stage: the row among the keys of the step, the
   /// column, and the row of the stage.
   struct Chunk {
+    Value buffer, row, column, target;
+  };
+  /// A copy of the warp for a stage: this thread's row among the keys of the
+  /// step, its first column, and the place in the first stage, a pointer that
+  /// all threads of the warp have in common.
+  struct Copy {
     Value buffer, row, column, target;
   };
 
@@ -90,7 +106,10 @@ private:
   Value multiply(ArrayRef<Value> lhs, ArrayRef<Value> rhs, Value accumulators);
   SmallVector<SmallVector<Value>> getScores(const Source &source,
                                             const Keys &keys);
-  Words loadValues(Value buffer, Value row, Value exists,
+  Words loadKeys(const Source &source, Value row, Value column);
+  Value loadColumns(const Source &source, Value row, Value column,
+                    int64_t columns);
+  Words loadValues(const Source &source, Value row, Value exists,
                    const ValueLoad &valueLoad);
   Words roundWeights(ArrayRef<Value> exponentials);
   void addValues(State &state, const Source &source, const Keys &keys,
@@ -101,6 +120,12 @@ private:
   void storeStage(ValueRange loaded, Value stage);
   void createSteps(State &state, Value begin, Value end);
   void createStagedSteps(State &state, Value end);
+
+  SmallVector<Copy> findCopies(Value thread);
+  Value getPlace(Value row, Value chunk);
+  void copyStage(Value first, Value bytes);
+  Value readStage(Value stage, Value row, Value column, int64_t columns);
+  void createCopiedSteps(State &state, Value end);
   State stream();
   void buildBlock(Value block);
   SmallVector<Value> getColumns(const State &state, int64_t query,
@@ -115,6 +140,7 @@ private:
 
   SmallVector<ValueLoad> valueLoads;
   SmallVector<Chunk> chunks;
+  SmallVector<Copy> copies;
   Value warpInBlock;
   /// The end of the steps whose keys all exist and are admitted by `mask` for
   /// all queries, or null if these are all steps.

@@ -276,28 +276,57 @@ static SmallVector<MemRefType> getBufferTypes(MLIRContext *context,
               {shape.warpsPerBlock, shape.rows, shape.getPartialPitch()}, f32)};
 }
 
-/// Returns the type of the stages of keys and values. A row ends with the bytes
-/// of one load.
+/// Returns the type of the stages of keys and values. If threads store them, a
+/// row ends with the bytes of one load.
 static MemRefType getStageType(Type element, const AttentionShape &shape) {
+  if (shape.copiesKeys)
+    return MemRefType::get({shape.getBytes() / kElementBytes}, element);
   int64_t rows = 2 * shape.keyStages * shape.getStepKeys();
   return MemRefType::get({rows, shape.depth + shape.width}, element);
 }
 
-void AttentionShape::useRoom(int64_t room) {
-  constexpr int64_t kKeyStages = 2;
+int64_t AttentionShape::getRowsPerCopy() const {
+  return getWarpSize() * width / depth;
+}
+
+int64_t AttentionShape::getCopyPitch() const {
+  return (getWarpSize() + 1) * width * kElementBytes;
+}
+
+int64_t AttentionShape::getKeyStageBytes() const {
+  int64_t rows = 2 * getStepKeys();
+  return copiesKeys ? rows / getRowsPerCopy() * getCopyPitch()
+                    : rows * (depth + width) * kElementBytes;
+}
+
+/// Returns true if copies can fill stages: they write whole rows, in which
+/// places of chunks differ in one bit, and all warps have equally many.
+static bool canCopyKeys(const AttentionShape &shape) {
+  constexpr int64_t kLeastDepth = 64;
+  return llvm::isPowerOf2_64(shape.depth) && shape.depth >= kLeastDepth &&
+         shape.getStepKeys() % (shape.getRowsPerCopy() * shape.warps) == 0;
+}
+
+void AttentionShape::useRoom(int64_t room, bool canCopy) {
+  constexpr int64_t kStoredStages = 2, kCopiedStages = 3;
   while (hasQueryColumns() && warpsPerBlock > 1 && getBytes() > room)
     warpsPerBlock /= 2;
   if (!hasQueryColumns() || teams > 1 || warpsPerBlock > 1 || warps == 1 ||
       getBlocks() % warps != 0)
     return;
-  keyStages = kKeyStages;
+  copiesKeys = canCopy && canCopyKeys(*this);
+  keyStages = copiesKeys ? kCopiedStages : kStoredStages;
+  if (copiesKeys && getBytes() > room) {
+    copiesKeys = false;
+    keyStages = kStoredStages;
+  }
   if (getBytes() > room)
     keyStages = 0;
 }
 
 int64_t AttentionShape::getBytes() const {
   if (keyStages > 0)
-    return 2 * keyStages * getStepKeys() * (depth + width) * kElementBytes;
+    return keyStages * getKeyStageBytes();
   if (hasWarpgroups())
     return getQueryBytes() +
            std::max(stages * getStageBytes(), getPartialBytes());

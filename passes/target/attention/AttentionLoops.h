@@ -115,11 +115,21 @@ struct AttentionShape {
   /// Stages of keys and values in shared memory that all warps read, if queries
   /// are columns; otherwise zero.
   int64_t keyStages = 0;
+  /// True if copies fill these stages, and not stores by threads.
+  bool copiesKeys = false;
 
   /// Divides the keys among fewer warps until partial results of query columns
   /// fit into `room` bytes. Adds stages if every warp reads all keys, if all
-  /// warps have equal numbers of blocks, and if the stages fit.
-  void useRoom(int64_t room);
+  /// warps have equal numbers of blocks, and if the stages fit. `canCopy` is
+  /// true if the GPU has loads to LDS.
+  void useRoom(int64_t room, bool canCopy);
+  /// Returns the bytes of the keys and values of one of these stages.
+  int64_t getKeyStageBytes() const;
+  /// Returns the rows that a copy of a warp writes.
+  int64_t getRowsPerCopy() const;
+  /// Returns the bytes from the rows of a copy to those of the next one. Unused
+  /// bytes move them to other banks.
+  int64_t getCopyPitch() const;
 
 private:
   static std::optional<AttentionShape> chooseRows(const AttentionOps &attention,

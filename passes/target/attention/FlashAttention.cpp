@@ -107,7 +107,9 @@ FlashAttentionPass::choose(const AttentionOps &attention,
     return shape;
   auto shape =
       AttentionShape::choose(attention, instructions, threads, longestWorkItem);
-  shape->useRoom(room);
+  auto target =
+      getOperation()->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr);
+  shape->useRoom(room, target && target.hasCopy(CopyKind::LoadLds));
   return shape;
 }
 

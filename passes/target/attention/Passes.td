@@ -137,8 +137,10 @@ def FlashAttentionPass : Pass<"ark-flash-attention", "::mlir::ModuleOp"> {
     block, in whole instructions, also if there are few. The instructions have 32 columns if the
     head size is a multiple of 32 and a warp has work for all of them, and otherwise 16. If every
     warp reads all keys, the threads of the CTA load 32 keys and values to registers and store them
-    to one of two stages in shared memory, while the warps multiply the other one. Otherwise warps
-    divide the keys, and read them from memory. As for warpgroups, steps whose keys are all admitted
+    to one of two stages in shared memory, while the warps multiply the other one. If the GPU has
+    loads to LDS (`load_lds`), and the head size is 64 or 128, copies of warps fill three stages
+    instead, two steps ahead. If warps do not read all keys, they divide them, and read them from
+    memory. As for warpgroups, steps whose keys are all admitted
     have a loop of their own. Exponentials are rounded to the values' type for any number of rows.
 
     The pass also skips head sizes above 128, head sizes that are not a multiple of 16 if there are

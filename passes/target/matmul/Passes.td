@@ -65,6 +65,11 @@ def UseTensorCoresPass : Pass<"ark-use-tensor-cores", "::mlir::ModuleOp"> {
     four elements along K to each of eight rows of the stage. If only elementwise ops read the
     product, threads apply them to the accumulators, and the product needs no temporary.
 
+    If the GPU has loads to LDS (`load_lds`), the rows of both operands lie along K, and K has whole
+    stages, warps copy the stages without registers, 16 bytes for each thread. Shared memory holds
+    three stages: the copies of two are in flight while the warps multiply the third one. A copy
+    writes neighbouring chunks of a stage, so each thread reads the chunk whose place is its own.
+
     Operands of f32 become bf16: threads load a stage, split each element into three bf16 terms, whose
     sum is the element, and store the terms to one of two stages, while warpgroups multiply the terms in
     the other stage. Of the nine products of terms, the six largest are added, with an error as in f32.

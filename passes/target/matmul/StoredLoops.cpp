@@ -2,15 +2,13 @@
 
 #include "passes/target/matmul/StoredLoops.h"
 
-#include "passes/target/matmul/StoredStages.h"
-#include "passes/target/matrix_units/MatrixInstruction.h"
+#include "passes/target/matmul/StoredBuilder.h"
 #include "passes/target/memory_access/SharedMemory.h"
 #include "passes/target/memory_access/WideLoad.h"
 #include "passes/target/support/Aliasing.h"
 #include "passes/target/support/Bodies.h"
 #include "passes/target/support/MappedLoop.h"
 
-#include "lib/backend/GpuInstructions.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -28,6 +26,9 @@ static constexpr int64_t kMaxAccumulators = 128;
 static constexpr int64_t kMaxLoadedRegisters = 32;
 /// Candidates for the bytes along K of a stage.
 static constexpr int64_t kStageBytes[] = {128, 64};
+/// Buffers for stages that threads store, and for stages that copies fill: the
+/// copies of two stages are in flight while the warps multiply a third one.
+static constexpr int64_t kStoredBuffers = 2, kCopiedBuffers = 3;
 
 //===----------------------------------------------------------------------===//
 // Division of the work
@@ -49,8 +50,8 @@ static bool isSupported(MmaAttr mma, const MatmulTile &product) {
   return lhs.getExtentPerThread(0) == 1 && lhs.getNumBlocks(1) == 1 &&
          product.getElementsPerLoad() % perThread == 0 &&
          perThread % getElementsPerWord(mma) == 0 &&
-         mma.getM() % StoredStages::getPeriod(product.rightMajor) == 0 &&
-         mma.getN() % StoredStages::getPeriod(product.leftMajor) == 0;
+         mma.getM() % StoredStages::kPeriod == 0 &&
+         mma.getN() % StoredStages::kPeriod == 0;
 }
 
 /// Returns true if the rows of both operands lie along K, or if threads can
@@ -64,22 +65,54 @@ static bool isInGlobalMemory(Value buffer) {
   return !getRoot(buffer).getDefiningOp<memref::AllocaOp>();
 }
 
+static bool fitsAccumulators(const StoredShape &shape) {
+  return shape.blocks * shape.units *
+             MatrixFragment(shape.mma.getAcc()).getNumElements() <=
+         kMaxAccumulators;
+}
+
 /// Returns true if registers hold the accumulators and the loaded chunks.
 static bool fitsRegisters(const StoredShape &shape, const MatmulTile &product) {
   constexpr int64_t kRegisterBytes = 4;
-  int64_t accumulators = shape.blocks * shape.units *
-                         MatrixFragment(shape.mma.getAcc()).getNumElements();
   int64_t bytes = StoredStages::countLoadedBytes(shape, product.leftMajor,
                                                  shape.getRows()) +
                   StoredStages::countLoadedBytes(shape, product.rightMajor,
                                                  shape.getColumns());
-  return accumulators <= kMaxAccumulators &&
+  return fitsAccumulators(shape) &&
          bytes / kRegisterBytes <= kMaxLoadedRegisters;
 }
 
-/// Sets the depth of a stage. Returns false if no stages fit into `room` bytes.
-static bool setStages(StoredShape &shape, const MatmulTile &product,
-                      int64_t room) {
+/// Returns true if every warp has the same number of copies of an operand.
+static bool haveEqualCopies(const StoredShape &shape, int64_t rows) {
+  int64_t rowsPerCopy = shape.getWarpSize() / shape.getChunksPerRow();
+  return rows % (rowsPerCopy * shape.threads / shape.getWarpSize()) == 0;
+}
+
+/// Sets the depth of stages that copies fill, which have whole chunks. Returns
+/// false if warps would have different numbers of copies, or if no stages fit
+/// into `room` bytes.
+static bool setCopiedStages(StoredShape &shape, const MatmulTile &product,
+                            int64_t room) {
+  shape.copies = true;
+  shape.buffers = kCopiedBuffers;
+  for (int64_t bytes : kStageBytes) {
+    shape.stageDepth = bytes / shape.getElementBytes();
+    shape.numStages = product.depth / shape.stageDepth;
+    if (product.depth % shape.stageDepth == 0 && shape.numStages >= 2 &&
+        haveEqualCopies(shape, shape.getRows()) &&
+        haveEqualCopies(shape, shape.getColumns()) &&
+        shape.getBytes() <= room && fitsAccumulators(shape))
+      return true;
+  }
+  return false;
+}
+
+/// Sets the depth of stages that threads store. Returns false if no stages fit
+/// into `room` bytes.
+static bool setStoredStages(StoredShape &shape, const MatmulTile &product,
+                            int64_t room) {
+  shape.copies = false;
+  shape.buffers = kStoredBuffers;
   for (int64_t bytes : kStageBytes) {
     shape.stageDepth = bytes / shape.getElementBytes();
     shape.numStages = divideCeil(product.depth, shape.stageDepth);
@@ -92,7 +125,8 @@ static bool setStages(StoredShape &shape, const MatmulTile &product,
 
 std::optional<StoredShape> StoredShape::choose(const MatmulTile &product,
                                                ArrayRef<MmaAttr> instructions,
-                                               int64_t threads, int64_t room) {
+                                               int64_t threads, int64_t room,
+                                               int64_t copyRoom) {
   // Warps load rows along K directly if there are few.
   if ((product.isSkinny() && product.isKMajor()) || !product.isPlain() ||
       !canTranspose(product) || !isInGlobalMemory(product.left) ||
@@ -124,7 +158,8 @@ std::optional<StoredShape> StoredShape::choose(const MatmulTile &product,
       shape.across = across;
       shape.blocks = divideCeil(allBlocks, down);
       shape.units = divideCeil(allUnits, across);
-      if (setStages(shape, product, room) &&
+      if (((product.isKMajor() && setCopiedStages(shape, product, copyRoom)) ||
+           setStoredStages(shape, product, room)) &&
           (!best || getCost(shape) < getCost(*best)))
         best = shape;
     }
@@ -135,65 +170,6 @@ std::optional<StoredShape> StoredShape::choose(const MatmulTile &product,
 //===----------------------------------------------------------------------===//
 // The code of a thread
 //===----------------------------------------------------------------------===//
-
-namespace {
-/// Builds the code of one thread. Threads that share a row read neighbouring
-/// chunks of 16 bytes along K. If an instruction takes fewer elements of a
-/// thread, the order of K differs from that of the instruction, but A and B use
-/// the same order, so that the sum is unchanged.
-class StoredBuilder {
-public:
-  StoredBuilder(ImplicitLocOpBuilder &builder, const MatmulTile &product,
-                const StoredShape &shape, const ProductEpilogue *epilogue,
-                Value memory, Value thread);
-
-  void build();
-
-private:
-  /// The work of a stage beside the multiplication.
-  struct Work {
-    /// Stores the loaded chunks of the next stage.
-    bool stores;
-    /// Loads the chunks of the stage after the next one; null for none.
-    llvm::function_ref<SmallVector<Value>()> load;
-  };
-
-  Value constant(int64_t number) {
-    return arith::ConstantIndexOp::create(builder, number);
-  }
-  Value add(Value a, int64_t b) {
-    return b == 0 ? a : arith::AddIOp::create(builder, a, constant(b));
-  }
-  void keepOrder() {
-    getGpuInstructions(builder).keepOrder(builder, builder.getLoc());
-  }
-  VectorType getAccumulatorType();
-  void runStage(int64_t stage, Work work);
-  void runPairs(int64_t pairs);
-  void runStages();
-  SmallVector<Value> readOperand(int64_t stage, unsigned operand, Value row,
-                                 int64_t first, int64_t distance,
-                                 int64_t count);
-  SmallVector<Value> getWords(Value chunk, int64_t step);
-  void multiply(ArrayRef<Value> columns, ArrayRef<Value> rows, int64_t step);
-  void storeAccumulators();
-  void storeElement(Value m, Value n, Value accumulator);
-
-  ImplicitLocOpBuilder &builder;
-  const MatmulTile &product;
-  const StoredShape &shape;
-  const ProductEpilogue *epilogue;
-  std::unique_ptr<MatrixInstruction> instruction;
-  StoredStages stages;
-  /// The first row and column of the warp, and the thread in its warp.
-  Value firstRow, firstColumn, threadOfWarp;
-  /// This thread's first row of each operand, and its first chunk.
-  Value row, column, chunk;
-  /// The chunks of the next stage, and one vector of accumulators per unit and
-  /// block.
-  SmallVector<Value> loaded, accumulators;
-};
-} // namespace
 
 StoredBuilder::StoredBuilder(ImplicitLocOpBuilder &builder,
                              const MatmulTile &product,
@@ -258,12 +234,11 @@ SmallVector<Value> StoredBuilder::getWords(Value chunk, int64_t step) {
 }
 
 /// Multiplies the chunks of all columns by those of all rows.
-void StoredBuilder::multiply(ArrayRef<Value> columns, ArrayRef<Value> rows,
-                             int64_t step) {
+void StoredBuilder::multiply(const Slice &slice, int64_t step) {
   int64_t size = instruction->getNumAccumulators();
   Value *accumulator = accumulators.begin();
-  for (Value column : columns)
-    for (Value row : rows) {
+  for (Value column : slice.columns)
+    for (Value row : slice.rows) {
       SmallVector<Value> sums;
       for (int64_t i = 0; i < size; ++i)
         sums.push_back(vector::ExtractOp::create(builder, *accumulator, i));
@@ -275,26 +250,40 @@ void StoredBuilder::multiply(ArrayRef<Value> columns, ArrayRef<Value> rows,
     }
 }
 
+int64_t StoredBuilder::countSlices() const {
+  return shape.getChunksPerRow() /
+         instruction->getLhs().getThreadsSharing(/*dim=*/0);
+}
+
+/// Reads the chunks of a slice: those that the threads of one row read at once.
+StoredBuilder::Slice StoredBuilder::readSlice(int64_t stage, int64_t slice) {
+  int64_t first = slice * instruction->getLhs().getThreadsSharing(/*dim=*/0);
+  Slice read;
+  read.columns = readOperand(
+      stage, /*operand=*/1,
+      arith::AddIOp::create(builder, column, constant(stages.getFirstColumn())),
+      first, shape.mma.getM(), shape.units);
+  read.rows = readOperand(stage, /*operand=*/0, row, first, shape.mma.getN(),
+                          shape.blocks);
+  return read;
+}
+
+/// Returns the instructions along K that a chunk has operands for.
+int64_t StoredBuilder::countSteps() const {
+  return product.getElementsPerLoad() /
+         instruction->getLhs().getExtentPerThread(1);
+}
+
 /// Multiplies a stage. The barrier ends the stores of this stage, and the reads
 /// of the other one, which the next stage replaces after half of the
 /// instructions. Loads of the stage after that are in flight until the next
 /// call.
 void StoredBuilder::runStage(int64_t stage, Work work) {
   gpu::BarrierOp::create(builder);
-  int64_t perSlice = instruction->getLhs().getThreadsSharing(/*dim=*/0);
-  int64_t perLoad = product.getElementsPerLoad();
-  int64_t slices = shape.stageDepth / (perSlice * perLoad);
-  int64_t steps = perLoad / instruction->getLhs().getExtentPerThread(1);
-  SmallVector<SmallVector<Value>> columns, rows;
-  for (int64_t slice = 0; slice < slices; ++slice) {
-    columns.push_back(
-        readOperand(stage, /*operand=*/1,
-                    arith::AddIOp::create(builder, column,
-                                          constant(stages.getFirstColumn())),
-                    slice * perSlice, shape.mma.getM(), shape.units));
-    rows.push_back(readOperand(stage, /*operand=*/0, row, slice * perSlice,
-                               shape.mma.getN(), shape.blocks));
-  }
+  int64_t slices = countSlices(), steps = countSteps();
+  SmallVector<Slice> read;
+  for (int64_t slice = 0; slice < slices; ++slice)
+    read.push_back(readSlice(stage, slice));
   SmallVector<Value> arrived = loaded;
   if (work.load)
     loaded = work.load();
@@ -310,20 +299,20 @@ void StoredBuilder::runStage(int64_t stage, Work work) {
     if (beginsSlice)
       getGpuInstructions(builder).awaitLoads(
           builder, builder.getLoc(),
-          llvm::to_vector(
-              llvm::concat<Value>(columns[i / steps], rows[i / steps])));
+          llvm::to_vector(llvm::concat<Value>(read[i / steps].columns,
+                                              read[i / steps].rows)));
     if (stores)
       stages.store(arrived, 1 - stage);
-    multiply(columns[i / steps], rows[i / steps], i % steps);
+    multiply(read[i / steps], i % steps);
   }
   keepOrder();
 }
 
-/// Multiplies pairs of stages in a loop, so that addresses of shared memory are
-/// constant. Loads run two stages ahead.
-void StoredBuilder::runPairs(int64_t pairs) {
-  int64_t depth = shape.stageDepth;
-  std::optional<StoredStages::Cursor> cursor = stages.createCursor(2 * depth);
+/// Creates a loop whose iterations move by `step` elements of K, and hand on
+/// the accumulators, the loaded chunks and the cursor.
+void StoredBuilder::runLoop(std::optional<StoredStages::Cursor> &cursor,
+                            int64_t iterations, int64_t step,
+                            llvm::function_ref<void(Value k)> build) {
   // Calls `visit` with all values that iterations hand on.
   auto forEachCarried = [&](auto visit) {
     llvm::for_each(accumulators, visit);
@@ -346,8 +335,8 @@ void StoredBuilder::runPairs(int64_t pairs) {
   auto number = [&](int64_t k) {
     return arith::ConstantIntOp::create(builder, k, 32);
   };
-  auto loop = scf::ForOp::create(builder, number(0), number(2 * pairs * depth),
-                                 number(2 * depth), ValueRange(getCarried()));
+  auto loop = scf::ForOp::create(builder, number(0), number(iterations * step),
+                                 number(step), ValueRange(getCarried()));
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToEnd(loop.getBody());
   setCarried(loop.getRegionIterArgs());
@@ -355,15 +344,26 @@ void StoredBuilder::runPairs(int64_t pairs) {
                                        loop.getInductionVar());
   if (cursor)
     stages.keepDistances(*cursor);
-  for (int64_t stage : {0, 1})
-    runStage(stage, {/*stores=*/true, [&] {
-                       return cursor ? stages.load(*cursor, stage * depth)
-                                     : stages.load(add(k, (2 + stage) * depth));
-                     }});
+  build(k);
   if (cursor)
-    stages.advance(*cursor, 2 * depth);
+    stages.advance(*cursor, step);
   scf::YieldOp::create(builder, getCarried());
   setCarried(loop.getResults());
+}
+
+/// Multiplies pairs of stages in a loop, so that addresses of shared memory are
+/// constant. Loads run two stages ahead.
+void StoredBuilder::runPairs(int64_t pairs) {
+  int64_t depth = shape.stageDepth;
+  std::optional<StoredStages::Cursor> cursor = stages.createCursor(2 * depth);
+  runLoop(cursor, pairs, 2 * depth, [&](Value k) {
+    for (int64_t stage : {0, 1})
+      runStage(stage, {/*stores=*/true, [&] {
+                         return cursor
+                                    ? stages.load(*cursor, stage * depth)
+                                    : stages.load(add(k, (2 + stage) * depth));
+                       }});
+  });
 }
 
 void StoredBuilder::runStages() {
@@ -446,7 +446,10 @@ void StoredBuilder::build() {
   Value zero = arith::ConstantOp::create(
       builder, builder.getZeroAttr(getAccumulatorType()));
   accumulators.assign(shape.units * shape.blocks, zero);
-  runStages();
+  if (shape.copies)
+    runCopiedStages();
+  else
+    runStages();
   storeAccumulators();
 }
 

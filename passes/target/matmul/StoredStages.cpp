@@ -5,6 +5,7 @@
 #include "lib/backend/GpuInstructions.h"
 #include "lib/support/BufferView.h"
 #include "passes/target/memory_access/SpacePointer.h"
+#include "passes/target/memory_access/WarpCopy.h"
 #include "passes/target/memory_access/WideLoad.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -16,17 +17,13 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Bytes of shared memory that eight threads read or store at once.
-static constexpr int64_t kAccessBytes = 8 * kLoadBytes;
+/// Bytes of all banks of shared memory, which threads read or store at once.
+/// GPUs with copies of 16 bytes have 64 banks, and the others have 32.
+static int64_t getAccessBytes(const StoredShape &shape) {
+  return (shape.copies ? 16 : 8) * kLoadBytes;
+}
 /// Elements along K that a thread transposes at once.
 static constexpr int64_t kTransposedElements = 4;
-
-static int64_t getRowBytes(const StoredShape &shape) {
-  return shape.stageDepth * shape.getElementBytes();
-}
-static int64_t getChunksPerRow(const StoredShape &shape) {
-  return getRowBytes(shape) / kLoadBytes;
-}
 
 /// Returns the number of elements of a load of an operand whose rows lie across
 /// K: eight, or four if threads would be left over.
@@ -39,7 +36,7 @@ static int64_t getElementsAcross(const StoredShape &shape, int64_t rows) {
 static int64_t getRowsPerLoad(const StoredShape &shape, Major major,
                               int64_t rows) {
   if (major == Major::K)
-    return shape.threads / getChunksPerRow(shape);
+    return shape.threads / shape.getChunksPerRow();
   return shape.threads / (shape.stageDepth / kTransposedElements) *
          getElementsAcross(shape, rows);
 }
@@ -61,7 +58,9 @@ StoredStages::StoredStages(ImplicitLocOpBuilder &builder,
   auto addOperand = [&](Value buffer, Major major, int64_t rows,
                         int64_t firstRow) {
     operands.push_back(createOperand(buffer, major, rows));
-    if (major == Major::K)
+    if (shape.copies)
+      addCopies(buffer, rows, firstRow, thread);
+    else if (major == Major::K)
       addRows(buffer, rows, firstRow, thread);
     else
       addRowsAcross(buffer, rows, firstRow, thread);
@@ -83,11 +82,18 @@ Value StoredStages::multiply(Value a, int64_t b) {
   return arith::MulIOp::create(builder, a, constant(b));
 }
 
-/// Returns the distance of a chunk from the start of a stage. The index of a
-/// chunk is combined with the index of the group of rows that fill all banks.
+/// Returns the number with which the indices of a row's chunks are combined:
+/// the index of the group of rows that fill all banks.
+Value StoredStages::getKey(Value row) {
+  Value group = arith::DivUIOp::create(
+      builder, row, constant(getAccessBytes(shape) / shape.getRowBytes()));
+  return arith::RemUIOp::create(builder, group,
+                                constant(shape.getChunksPerRow()));
+}
+
+/// Returns the distance of a chunk from the start of a stage.
 Value StoredStages::getSwizzledBytes(Value row, Value chunk,
                                      int64_t elementsAcross) {
-  int64_t chunksPerRow = getChunksPerRow(shape);
   if (elementsAcross)
     row = arith::XOrIOp::create(
         builder, row,
@@ -95,16 +101,11 @@ Value StoredStages::getSwizzledBytes(Value row, Value chunk,
             builder,
             arith::DivUIOp::create(builder, row, constant(elementsAcross)),
             constant(2)));
-  Value group = arith::DivUIOp::create(
-      builder, row, constant(kAccessBytes / getRowBytes(shape)));
-  Value key = arith::RemUIOp::create(builder, group, constant(chunksPerRow));
-  Value place = arith::XOrIOp::create(builder, chunk, key);
-  return add(multiply(row, getRowBytes(shape)), multiply(place, kLoadBytes));
+  Value place = arith::XOrIOp::create(builder, chunk, getKey(row));
+  return add(multiply(row, shape.getRowBytes()), multiply(place, kLoadBytes));
 }
 
-/// Returns true if distances in a tile have less than 32 bits. `rows` is the
-/// number of the tile's rows in memory.
-static bool isNear(Value buffer, int64_t rows) {
+bool StoredStages::isNear(Value buffer, int64_t rows) {
   auto type = cast<MemRefType>(buffer.getType());
   auto [strides, offset] = type.getStridesAndOffset();
   return !ShapedType::isDynamic(strides.front()) &&
@@ -123,9 +124,12 @@ StoredStages::Operand StoredStages::createOperand(Value buffer, Major major,
     operand.bytesOfK =
         multiply(metadata.getStrides().front(), shape.getElementBytes());
   }
+  Value pointer = createSpacePointer(builder, buffer, kGlobalSpace);
+  // Copies add more to both addresses, and distances are not negative.
+  if (shape.copies)
+    pointer = createOffset(builder, pointer, constant(-kMaxCopyBytes));
   operand.pointer = getGpuInstructions(builder).createWarpPointer(
-      builder, builder.getLoc(),
-      createSpacePointer(builder, buffer, kGlobalSpace));
+      builder, builder.getLoc(), pointer);
   return operand;
 }
 
@@ -147,7 +151,7 @@ Value StoredStages::clamp(Value row, Value buffer, int64_t dim, int64_t rows,
 /// over copy rows that other threads copy, too.
 void StoredStages::addRows(Value buffer, int64_t rows, int64_t firstRow,
                            Value thread) {
-  int64_t chunksPerRow = getChunksPerRow(shape);
+  int64_t chunksPerRow = shape.getChunksPerRow();
   int64_t rowsPerLoad = getRowsPerLoad(shape, Major::K, rows);
   auto metadata = memref::ExtractStridedMetadataOp::create(builder, buffer);
   Value pitch =
@@ -216,17 +220,20 @@ bool StoredStages::isRagged() const {
   return product.depth % shape.stageDepth != 0;
 }
 
+Value StoredStages::addDistance(Value base, Value offset) {
+  if (offset.getType().isInteger(32))
+    offset =
+        arith::IndexCastUIOp::create(builder, builder.getIndexType(), offset);
+  return createOffset(builder, base, offset);
+}
+
 Value StoredStages::loadWords(const Chunk &chunk, Value base, Value offset) {
   int64_t bytes =
       operands[chunk.operand].elementsAcross
           ? operands[chunk.operand].elementsAcross * shape.getElementBytes()
           : kLoadBytes;
   auto words = VectorType::get({bytes / 4}, builder.getI32Type());
-  if (offset.getType().isInteger(32))
-    offset =
-        arith::IndexCastUIOp::create(builder, builder.getIndexType(), offset);
-  return LLVM::LoadOp::create(builder, words,
-                              createOffset(builder, base, offset), bytes);
+  return LLVM::LoadOp::create(builder, words, addDistance(base, offset), bytes);
 }
 
 SmallVector<Value> StoredStages::load(Value k) {
@@ -352,8 +359,11 @@ Value StoredStages::read(int64_t stage, unsigned operand, Value row,
                          int64_t distance, Value chunk) {
   Value bytes = add(
       getSwizzledBytes(row, chunk, operands[operand].elementsAcross),
-      constant(stage * shape.getStageBytes() + distance * getRowBytes(shape)));
+      constant(stage * shape.getStageBytes() + distance * shape.getRowBytes()));
   auto words = VectorType::get({kLoadBytes / 4}, builder.getI32Type());
-  return LLVM::LoadOp::create(builder, words,
-                              createOffset(builder, shared, bytes), kLoadBytes);
+  auto load = LLVM::LoadOp::create(
+      builder, words, createOffset(builder, shared, bytes), kLoadBytes);
+  if (shape.copies)
+    ignoreWarpCopies(load);
+  return load;
 }

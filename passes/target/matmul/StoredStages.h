@@ -7,8 +7,9 @@
 
 namespace mlir::ark {
 
-/// Two stages of both operands in shared memory, which threads fill through
-/// registers. The rows of the left operand come first. A row has 64 or 128
+/// Stages of both operands in shared memory, which threads fill through
+/// registers, or copies without registers. The rows of the left operand come
+/// first. A row has 64 or 128
 /// bytes, in chunks of 16 bytes. The order of the chunks differs between
 /// neighbouring rows, so that eight threads reach all banks with one access,
 /// whether they read the same chunk of eight rows or store one row.
@@ -19,6 +20,10 @@ namespace mlir::ark {
 /// along K for each of eight or four rows of the stage. Rows of every second
 /// group of eight or four are swapped in pairs, so that such stores of
 /// neighbouring groups reach different banks.
+///
+/// A copy of a warp writes neighbouring chunks of a stage, 16 bytes for each
+/// thread. So each thread reads the chunk whose place in the row is its own.
+/// Consecutive copies of a warp follow one another in the stage.
 class StoredStages {
 public:
   StoredStages(ImplicitLocOpBuilder &builder, const MatmulTile &product,
@@ -47,16 +52,24 @@ public:
   /// Stores chunks to stage 0 or 1.
   void store(ValueRange chunks, int64_t stage);
 
-  /// Returns a number of rows after which the order of chunks and the swaps
-  /// repeat: 8, or 16 for an operand whose rows lie across K.
-  static int64_t getPeriod(Major major) { return major == Major::K ? 8 : 16; }
+  /// Copies this thread's chunks of the stage that begins at `k` to buffer
+  /// `stage`. All threads of the warp call it.
+  void copy(Value k, int64_t stage);
+  /// Copies this thread's chunks of the stage that begins `elements` of K after
+  /// the cursor.
+  void copy(const Cursor &cursor, int64_t elements, int64_t stage);
+  /// Returns the number of copies of a warp for each stage.
+  int64_t countCopies() const { return copies.size(); }
+
+  /// A multiple of the number of rows whose order of chunks and swaps repeat.
+  static constexpr int64_t kPeriod = 16;
   /// Returns the number of bytes of an operand that a thread loads for each
   /// stage. Threads that are left over load chunks of other threads, too.
   static int64_t countLoadedBytes(const StoredShape &shape, Major major,
                                   int64_t rows);
 
   /// Reads a chunk of a row. `row` is the index of a thread's first row and
-  /// `distance` a multiple of the operand's period to add to it. `chunk` is the
+  /// `distance` a multiple of the period to add to it. `chunk` is the
   /// index of a chunk in the row. `operand` is 0 for the left and 1 for the
   /// right operand.
   Value read(int64_t stage, unsigned operand, Value row, int64_t distance,
@@ -65,6 +78,11 @@ public:
   int64_t getFirstColumn() const { return shape.getRows(); }
 
 private:
+  /// Copies of a warp whose places differ by less than this share an address.
+  static constexpr int64_t kCopyGroupBytes = 4096;
+  /// Upper bound of the bytes that a copy adds to its addresses.
+  static constexpr int64_t kMaxCopyBytes = kCopyGroupBytes;
+
   /// One load of a thread for each stage: its place in global memory relative
   /// to the operand, its distance along K, and its number of elements along K.
   /// Distances of near chunks have 32 bits.
@@ -81,6 +99,12 @@ private:
     SmallVector<Value> targets;
     bool isTransposed() const { return targets.size() > 1; }
   };
+  /// The place of a chunk that a copy writes: a pointer that all threads of the
+  /// warp have in common, and the bytes that the copy adds to both addresses.
+  struct Copy {
+    Value target;
+    int64_t bytes;
+  };
   /// An operand: a pointer that all threads have in common, the bytes between
   /// neighbouring elements along K, and the elements of a load if the rows lie
   /// across K, otherwise 0.
@@ -89,10 +113,19 @@ private:
     int64_t elementsAcross;
   };
 
+  /// Returns true if distances in a tile have less than 32 bits. `rows` is the
+  /// number of the tile's rows in memory.
+  static bool isNear(Value buffer, int64_t rows);
   Operand createOperand(Value buffer, Major major, int64_t rows);
   void addRows(Value buffer, int64_t rows, int64_t firstRow, Value thread);
   void addRowsAcross(Value buffer, int64_t rows, int64_t firstRow,
                      Value thread);
+  void addCopies(Value buffer, int64_t rows, int64_t firstRow, Value thread);
+  void addCopy(Value number, int64_t firstByte, int64_t copyBytes,
+               int64_t bytes);
+  Value getKey(Value row);
+  Value addDistance(Value base, Value offset);
+  void copyChunk(const Copy &copy, Value source, int64_t stage);
   Value clamp(Value row, Value buffer, int64_t dim, int64_t rows, int64_t unit);
   void storeTransposed(ValueRange values, const Store &store, int64_t stage);
   Value constant(int64_t number);
@@ -111,7 +144,9 @@ private:
   /// The left and the right operand.
   SmallVector<Operand> operands;
   SmallVector<Chunk> chunks;
+  /// The stores of stages that threads fill, or the copies, one for each chunk.
   SmallVector<Store> stores;
+  SmallVector<Copy> copies;
 };
 
 } // namespace mlir::ark

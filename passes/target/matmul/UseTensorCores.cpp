@@ -174,17 +174,25 @@ static void replaceDirectly(const ProductGroup &group, int64_t threads) {
 // Stages that threads store
 //===----------------------------------------------------------------------===//
 
+static TargetAttr getTarget(ModuleOp module) {
+  return module->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr);
+}
+
 /// Replaces a product and its epilogue by loops with stages that threads store,
 /// if the loops fit into `room` bytes of shared memory. Without an epilogue,
-/// the product is added to its result in memory. Updates `room`.
+/// the product is added to its result in memory. Stages that copies fill also
+/// take the `spare` bytes of the reserve for tables. Updates `room`.
 static bool replaceStored(const MatmulTile &product,
                           ArrayRef<MmaAttr> instructions, int64_t threads,
-                          int64_t &room) {
+                          int64_t &room, int64_t spare) {
   linalg::LinalgOp op = product.op;
   std::optional<ProductEpilogue> epilogue = ProductEpilogue::match(product);
   int64_t replaced = epilogue ? epilogue->getReplacedBytes() : 0;
-  auto shape =
-      StoredShape::choose(product, instructions, threads, room + replaced);
+  int64_t most = room + replaced;
+  bool canCopy =
+      getTarget(op->getParentOfType<ModuleOp>()).hasCopy(CopyKind::LoadLds);
+  auto shape = StoredShape::choose(product, instructions, threads, most,
+                                   canCopy ? most + spare : 0);
   if (!shape)
     return false;
   room += replaced - shape->getBytes();
@@ -261,7 +269,7 @@ private:
   void run(func::FuncOp body, Block &block);
   TensorMapUse getMapUse(func::FuncOp body);
   void replaceStoredProducts(Block &block, ArrayRef<MmaAttr> instructions,
-                             int64_t &room);
+                             int64_t &room, int64_t spare);
   int64_t getSpareBytes(int64_t memory);
 };
 } // namespace
@@ -308,10 +316,6 @@ static bool haveTensorMaps(ModuleOp module) {
          (*kernels.begin()).getTasks().size() <= kMaxTasksWithMaps;
 }
 
-static TargetAttr getTarget(ModuleOp module) {
-  return module->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr);
-}
-
 /// Returns the products of a body that TMA copies. Only threads copy the next
 /// tile of a work item early, which saves more time than TMA.
 TensorMapUse UseTensorCoresPass::getMapUse(func::FuncOp body) {
@@ -327,14 +331,14 @@ TensorMapUse UseTensorCoresPass::getMapUse(func::FuncOp body) {
 
 void UseTensorCoresPass::replaceStoredProducts(Block &block,
                                                ArrayRef<MmaAttr> instructions,
-                                               int64_t &room) {
+                                               int64_t &room, int64_t spare) {
   SmallVector<MatmulTile> products;
   for (auto op : block.getOps<linalg::LinalgOp>())
     if (std::optional<MatmulTile> product = MatmulTile::match(op, instructions);
         product && !product->convolution)
       products.push_back(*product);
   for (const MatmulTile &product : products)
-    if (replaceStored(product, instructions, threads, room))
+    if (replaceStored(product, instructions, threads, room, spare))
       ++numProducts;
 }
 
@@ -349,7 +353,7 @@ void UseTensorCoresPass::run(func::FuncOp body, Block &block) {
   int64_t room = getSharedRoom(body, units.memory),
           spare = getSpareBytes(units.memory);
   if (!canStage)
-    replaceStoredProducts(block, instructions, room);
+    replaceStoredProducts(block, instructions, room, spare);
   for (const ProductGroup &group : findGroups(block, units)) {
     int64_t replaced = getReplacedBytes(group.products);
     SmallVector<ResultConversion> conversions = findConversions(group);

@@ -27,11 +27,11 @@ module @unknown attributes {ark.target = #ark.target<backend = cuda, arch = "sm_
 
 // A known architecture may be given other facts.
 // CHECK: @changed attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a"
-// CHECK-SAME: gpu = #ark.gpu<warp_size = 32, copies = [cp_async, bulk], cluster = 4, packet = 8, l1 = 131072, scopes = <device = "gpu", system = "sys">, fp8 = true,
+// CHECK-SAME: gpu = #ark.gpu<warp_size = 32, copies = [cp_async, bulk, load_lds], cluster = 4, packet = 8, l1 = 131072, scopes = <device = "gpu", system = "sys">, fp8 = true,
 // CHECK-SAME: matrix_tiles = <shapes = [64, 64], depth = 64, tile = 3000, stage_row = 2300, min_stage = 294, l2 = 1024>>>
 module @changed attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 132, warps = 16,
     shared_memory = 232448, bandwidth = 4680, flops = 790000, handoff = 600, barrier = 950, overhead = 200,
-    gpu = #ark.gpu<warp_size = 32, copies = [cp_async, bulk], cluster = 4, packet = 8, l1 = 131072,
+    gpu = #ark.gpu<warp_size = 32, copies = [cp_async, bulk, load_lds], cluster = 4, packet = 8, l1 = 131072,
       scopes = #ark.scopes<device = "gpu", system = "sys">, fp8 = true,
       matrix_tiles = #ark.matrix_tiles<shapes = [64, 64], depth = 64, tile = 3000, stage_row = 2300, min_stage = 294, l2 = 1024>>>} {}
 

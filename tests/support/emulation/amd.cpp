@@ -6,6 +6,7 @@
 
 #include "simt.h"
 
+#include "copies.h"
 #include "memory.h"
 #include "widen.h"
 
@@ -28,13 +29,39 @@ INSTRUCTION(amdgcn_s_barrier) {
 }
 
 /// Waits until at most some stores and loads of the wave are outstanding: bits
-/// 0 to 3, 14 and 15 are their count (vmcnt). Stores may arrive in any order,
-/// so that a wait for fewer than all has no effect here. The other counters are
-/// those of LDS and of exports.
+/// 0 to 3, 14 and 15 are their count (vmcnt). Loads to LDS end in order. Stores
+/// may arrive in any order, so that a wait for fewer than all has no effect on
+/// them here. The other counters are those of LDS and of exports.
 INSTRUCTION(amdgcn_s_waitcnt) {
-  constexpr uint32_t kVmcnt = 0xc00f;
-  if (!isDropped() && (args[0].as<uint32_t>() & kVmcnt) == 0)
+  if (isDropped())
+    return;
+  uint32_t bits = args[0].as<uint32_t>();
+  int most = (bits & 15) | (bits >> 14 & 3) << 4;
+  waitForWarpCopies(most);
+  if (most == 0)
     waitForStores();
+}
+
+/// Each thread reads 16 bytes, and the threads of a wave write neighbouring
+/// ones. The offset counts for both addresses. LLVM takes the address of LDS
+/// from the first thread.
+INSTRUCTION(amdgcn_global_load_lds) {
+  constexpr int kBytes = 16;
+  if (int bytes = args[2].as<int32_t>(); bytes != kBytes)
+    fail("a load of %d bytes to LDS; only gfx950 has one, of %d bytes", bytes,
+         kBytes);
+  convergeWarp(getWholeWarp(), "global_load_lds", args, results,
+               [](Slot *const *args, Slot *const *) {
+                 for (int inWarp = 0; inWarp < getWarpSize(); ++inWarp)
+                   if (args[inWarp][1].as<char *>() != args[0][1].as<char *>())
+                     fail(
+                         "the threads of a wave load to different addresses of "
+                         "LDS");
+               });
+  int offset = args[3].as<int32_t>();
+  startWarpCopy(args[1].as<char *>() + offset +
+                    kBytes * (getThread() % getWarpSize()),
+                args[0].as<const char *>() + offset);
 }
 
 /// Binds only LLVM's scheduler.
@@ -77,6 +104,9 @@ INSTRUCTION(amdgcn_readfirstlane_p0) {
   amdgcn_readfirstlane_i64(args, results);
 }
 INSTRUCTION(amdgcn_readfirstlane_p1) {
+  amdgcn_readfirstlane_i64(args, results);
+}
+INSTRUCTION(amdgcn_readfirstlane_p3) {
   amdgcn_readfirstlane_i64(args, results);
 }
 

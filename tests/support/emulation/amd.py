@@ -47,6 +47,8 @@ _FENCE = re.compile(rf"fence{_SCOPE} \w+")
 _OPAQUE = re.compile(
     r'= (?:tail )?call (i\d+) asm sideeffect "", "=[vs],0[^"]*"\(i\d+ ([^)]*)\)(?: #\d+)?'
 )
+# Optimisations have used this metadata before.
+_SCOPES_OF_COPIES = re.compile(r", !(?:alias\.scope|noalias) !\d+")
 
 # A wait for loads. The emulation has loaded the values before.
 _AWAIT = re.compile(r'call void asm sideeffect "", "v(?:,v)*"')
@@ -64,11 +66,13 @@ def rewrite(text: str) -> str:
 
 def _rewrite_line(line: str) -> str:
     line = _OPAQUE.sub(r"= add \1 \2, 0", line)
+    line = _SCOPES_OF_COPIES.sub("", line)
     if _AWAIT.search(line):
         return ""
     if found := _FENCE.search(line):
-        # Barriers of the CTA order the accesses of its threads.
-        if found["scope"] == "workgroup":
+        # Barriers of the CTA order the accesses of its threads. Fences at the scope of a wave bind
+        # compilers only.
+        if found["scope"] in ("workgroup", "wavefront"):
             return ""
         return f'  call void asm sideeffect "fence.acq_rel.{_scope(found)};", ""()'
     if found := _LOAD.search(line):

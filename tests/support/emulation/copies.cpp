@@ -5,6 +5,7 @@
 
 #include "copies.h"
 
+#include "banks.h"
 #include "layout.h"
 #include "memory.h"
 #include "races.h"
@@ -105,6 +106,24 @@ static void finish(Copy &copy) {
   noteGenericWrite(copy.target, sizeof(copy.data));
 }
 
+/// Ends the copies of all but the last `most` groups.
+static void waitForGroups(size_t most) {
+  auto &groups = getOwn().groups;
+  most += getMutation() == Mutation::WaitForLess;
+  while (groups.size() > most) {
+    for (Copy &copy : groups.front())
+      finish(copy);
+    groups.pop_front();
+  }
+}
+
+/// Ends the open group.
+static void commit() {
+  ThreadCopies &own = getOwn();
+  own.groups.push_back(std::move(own.open));
+  own.open.clear();
+}
+
 static void start(Copy copy) {
   checkShared("copy", copy.target, sizeof(copy.data), sizeof(copy.data));
   noteAsyncWrite(copy.target, sizeof(copy.data));
@@ -132,24 +151,21 @@ INSTRUCTION(cp_async_cg_shared_global_16_s) {
   start({args[0].as<char *>(), source, false, {}, bytes});
 }
 INSTRUCTION(cp_async_commit_group) {
-  if (isDropped())
-    return;
-  ThreadCopies &own = getOwn();
-  own.groups.push_back(std::move(own.open));
-  own.open.clear();
+  if (!isDropped())
+    commit();
 }
 INSTRUCTION(cp_async_wait_group) {
-  if (isDropped())
-    return;
-  auto &groups = getOwn().groups;
-  size_t most = args[0].as<int32_t>();
-  most += getMutation() == Mutation::WaitForLess;
-  while (groups.size() > most) {
-    for (Copy &copy : groups.front())
-      finish(copy);
-    groups.pop_front();
-  }
+  if (!isDropped())
+    waitForGroups(args[0].as<int32_t>());
 }
+
+void simt::startWarpCopy(char *target, const char *source) {
+  start({target, source, false, {}});
+  commit();
+  noteBanks(target, sizeof(Copy::data), /*isStore=*/true);
+}
+
+void simt::waitForWarpCopies(int most) { waitForGroups(most); }
 
 //===----------------------------------------------------------------------===//
 // mbarriers

@@ -14,6 +14,12 @@ void beginCopies(int ctas, int threads);
 /// returns null if there are none.
 const char *describeOpenCopies();
 
+/// Starts a copy of 16 bytes by the current thread, as a part of a copy of its
+/// warp. The copies of a thread end in order.
+void startWarpCopy(char *target, const char *source);
+/// Ends such copies of the current thread until at most `most` are in flight.
+void waitForWarpCopies(int most);
+
 /// Starts a bulk copy to shared memory, which completes with `bytes` at an
 /// mbarrier. `read` copies the data at any time before the completion.
 using Read = std::function<void()>;

@@ -39,6 +39,32 @@
 // DEEP-COUNT-4: rocdl.mfma.f32.32x32x16.bf16
 // DEEP-NOT: rocdl.mfma
 // DEEP: scf.yield
+// Its loads to LDS fill three stages of 8,320 bytes. A copy has eight rows, and four copies have the keys of a step. The
+// wait is for the two copies of this step, while those of the next one are in flight.
+// RUN: sed 's/ROWS/128/g; s/DEPTH/64/g; s/STRIDE/64/g; s/ALIGN/16/g' %s | ark-opt --ark-assign-target=target=hip:gfx950 --ark-expand-attention=threads=256 --ark-flash-attention=threads=256 | FileCheck %s --check-prefix=COPIED
+// COPIED: memref.alloca() {alignment = 128 : i64} : memref<12480xbf16>
+// COPIED: scf.forall (%{{.+}}) in (256) {
+// COPIED: scf.if
+// COPIED-COUNT-4: rocdl.global.load.lds %{{.+}}, %{{.+}}, 16, 0, 0 {alias_scopes = [#[[COPIES:.+]]]}
+// COPIED-NOT: rocdl.global.load.lds
+// COPIED: scf.for %{{.+}} = %{{.+}} to %{{.+}} step %c32{{.*}} iter_args({{.+}}) -> (f32, f32, vector<16xf32>, vector<16xf32>, index, index)
+// COPIED-NEXT: rocdl.s.waitcnt 114
+// COPIED-NEXT: llvm.fence syncscope("wavefront") release
+// COPIED-NEXT: rocdl.s.barrier
+// COPIED-COUNT-2: rocdl.global.load.lds
+// COPIED-NOT: rocdl.global.load.lds
+// COPIED-COUNT-4: llvm.load {{.+}} {alignment = 16 : i64, noalias_scopes = [#[[COPIES]]]} : !llvm.ptr<3> -> vector<8xbf16>
+// COPIED-COUNT-4: rocdl.mfma.f32.32x32x16.bf16
+// COPIED: llvm.load {{.+}} {alignment = 4 : i64, noalias_scopes = [#[[COPIES]]]} : !llvm.ptr<3> -> vector<2xbf16>
+// COPIED-COUNT-4: rocdl.mfma.f32.32x32x16.bf16
+// COPIED: scf.yield
+// Copies for steps that do not exist end before the memory is used again.
+// COPIED: rocdl.s.waitcnt 112
+// Threads store the stages of heads whose depth is no power of two.
+// RUN: sed 's/ROWS/128/g; s/DEPTH/96/g; s/STRIDE/96/g; s/ALIGN/16/g' %s | ark-opt --ark-assign-target=target=hip:gfx950 --ark-expand-attention=threads=256 --ark-flash-attention=threads=256 | FileCheck %s --check-prefix=UNEVEN
+// UNEVEN-NOT: rocdl.global.load.lds
+// UNEVEN: vector.store {{.+}} {alignment = 16 : i64} : memref<128x104xbf16>, vector<8xbf16>
+// UNEVEN-NOT: rocdl.global.load.lds
 // Few queries fill the columns of one instruction of 16. Four warps share the keys, and a second loop combines the
 // results.
 // RUN: sed 's/ROWS/3/g; s/DEPTH/64/g; s/STRIDE/64/g; s/ALIGN/16/g' %s | ark-opt --ark-assign-target=target=hip:gfx942 --ark-expand-attention=threads=256 --ark-flash-attention=threads=256 | FileCheck %s --check-prefix=FEW

@@ -1,7 +1,7 @@
 // Stages are as deep as registers for the bytes that a thread loads permit. For rows across K, a thread loads at least
 // four times 8 bytes, so that an operand with few of these rows takes more registers than its share of the bytes.
 
-// RUN: ark-opt %s --split-input-file --ark-assign-target=target=hip:gfx950 --ark-use-tensor-cores=threads=256 \
+// RUN: ark-opt %s --split-input-file --ark-assign-target=target=hip:gfx942 --ark-use-tensor-cores=threads=256 \
 // RUN:   --canonicalize --cse | FileCheck %s
 
 #x = affine_map<(m, n, k) -> (m, k)>
