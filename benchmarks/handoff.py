@@ -151,11 +151,12 @@ def compile_all(options: argparse.Namespace) -> None:
                 cache=False,
                 packets=kind == "packet",
             )
-            found = find_kind(made.bundle)
+            found, file = find_kind(made.bundle), folder / sizes.file(f"chain-{kind}")
+            file.unlink(missing_ok=True)  # of an earlier compiler
             if found != kind and target.backend != "cpu":
                 print(f"{sizes.text}: no chain for {kind}, as the compiler chooses {found}")
                 continue
-            made.save(folder / sizes.file(f"chain-{kind}"))
+            made.save(file)
     if target.backend == "cuda" and (nvcc := shutil.which("nvcc")):
         build_by_hand(nvcc, folder / BY_HAND)
 

@@ -15,9 +15,9 @@ def Ark_OnlineAttentionOp : Ark_Op<"online_attention", [
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "Attention of rows of queries, before normalisation";
   let description = [{
-    `ark-decompose` makes this op of `ark.attention` and `ark.partial_attention`. The op stays whole
-    until code generation chooses its form: one pass over the keys with an online softmax, or the
-    structured ops of `ark-expand-attention`.
+    `ark-decompose` makes this op of `ark.attention`, `ark.attention_log_sum_exp` and
+    `ark.partial_attention`. The op stays whole until code generation chooses its form: one pass
+    over the keys with an online softmax, or the structured ops of `ark-expand-attention`.
 
     The loops are the rows, then key, depth and column. Maps select the elements of the operands, in
     the order of the operands. With `score = region(query . key)`, the op computes for each row

@@ -219,7 +219,8 @@ static Value dropPitch(OpBuilder &builder, Location loc, Value tensor,
 static void replace(RewriterBase &rewriter, WindowProduct found) {
   MatmulOp op = found.product;
   WindowsOp windows = found.windows;
-  rewriter.setInsertionPoint(op);
+  // A later update of the image must not change the windows.
+  rewriter.setInsertionPoint(windows);
   Location loc = op.getLoc();
   int64_t stride = windows.getStrides()[1],
           dilation = windows.getDilations()[1];
@@ -235,6 +236,7 @@ static void replace(RewriterBase &rewriter, WindowProduct found) {
       rewriter, loc, rows, getTensorType(op.getRhs()).getShape().drop_back(2),
       {found.channels, shape[shape.size() - 3] * found.width, shape.back()});
   images = dropPitch(rewriter, loc, images, found.columns);
+  rewriter.setInsertionPoint(op);
   ArrayRef<int64_t> matrix = getTensorType(op.getLhs()).getShape();
   Value filters = reshape(rewriter, loc, op.getLhs(), matrix.drop_back(),
                           {found.channels, found.height, found.width});

@@ -5,6 +5,7 @@
 #include "passes/graph/Passes.h"
 
 #include "mlir/IR/PatternMatch.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace mlir::ark {
@@ -133,8 +134,10 @@ static Value cutMask(OpBuilder &builder, Location loc, Value mask,
 
 /// Returns the log-sum-exps of the scores that `op` computes. The log-sum-exps
 /// have the operands of `op`, and follow it.
-static SmallVector<AttentionLogSumExpOp> findLogSumExps(AttentionOp op) {
-  SmallVector<AttentionLogSumExpOp> found;
+static llvm::SmallSetVector<AttentionLogSumExpOp, 1>
+findLogSumExps(AttentionOp op) {
+  // An op that reads the query twice is twice among its users.
+  llvm::SmallSetVector<AttentionLogSumExpOp, 1> found;
   for (Operation *user : op.getQuery().getUsers()) {
     auto other = dyn_cast<AttentionLogSumExpOp>(user);
     if (other && op->isBeforeInBlock(other) && op.getKey() == other.getKey() &&
@@ -142,7 +145,7 @@ static SmallVector<AttentionLogSumExpOp> findLogSumExps(AttentionOp op) {
         op.getKvLength() == other.getKvLength() &&
         op.getScale() == other.getScale() &&
         op.getCausal() == other.getCausal())
-      found.push_back(other);
+      found.insert(other);
   }
   return found;
 }

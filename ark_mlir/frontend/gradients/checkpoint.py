@@ -50,19 +50,19 @@ def checkpoint(
     program = current(_OP)
     given = [as_tensor(value, "checkpoint", f"inputs[{i}]") for i, value in enumerate(inputs)]
     check_tensors(program, _OP, tuple(given))
-    begin = len(program.operations())
+    created = _watch(program)
     results, single = _call(function, given)
-    captured = _captured(program, program.operations()[begin:], given)
+    captured = _captured(program, created(), given)
     kept = [identity(result) for result in results]
 
     def again(step: GroupStep) -> list[Tensor | None]:
         # The second computation waits for the cotangents. Otherwise the compiler would merge its
         # ops with the equal ops of the first computation.
         deps = [cotangent for cotangent in step.cotangents if cotangent is not None]
-        first = len(program.operations())
+        created = _watch(program)
         copies = [identity(value, deps=deps) for value in step.inputs[: len(given)]]
         repeated, _ = _call(function, copies)
-        operations = program.operations()[first:]
+        operations = created()
         step.reverse_pass.activate(operations)
         for result, cotangent in zip(repeated, step.cotangents, strict=True):
             if cotangent is not None:
@@ -72,6 +72,15 @@ def checkpoint(
 
     attach("checkpoint", [*given, *captured], kept, again)
     return kept[0] if single else kept
+
+
+def _watch(program: Program) -> Callable[[], Sequence[Any]]:
+    """Returns a function that returns the ops that the program has got since this call.
+
+    Not all of them are at its end: ``ark.gradients`` may insert an op between earlier ones.
+    """
+    before = {op.operation for op in program.operations()}
+    return lambda: [op for op in program.operations() if op.operation not in before]
 
 
 def _call(

@@ -79,7 +79,8 @@ ENUMERATIONS = {
     "hipPointer_attribute": ("HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL",),
 }
 _MAPS = Path("/proc/self/maps")  # the files that this process has mapped
-_HIP_LIBRARY = re.compile(r"/\S*/libamdhip64\.so[\w.]*$")
+# A file that was replaced, as by an upgrade, is marked.
+_HIP_LIBRARY = re.compile(r"(/.*/libamdhip64\.so[\w.]*)(?: \(deleted\))?$")
 # The module with the C functions until version 7, and from version 10 on.
 _C_MODULES = ("chip", "cyhip")
 
@@ -198,17 +199,17 @@ def check_one_hip(torch: Any) -> None:
     if not _MAPS.exists():
         return
     lines = _MAPS.read_text(encoding="utf-8", errors="replace").splitlines()
-    paths = sorted({found[0] for line in lines if (found := _HIP_LIBRARY.search(line))})
+    paths = sorted({found[1] for line in lines if (found := _HIP_LIBRARY.search(line))})
     if len(paths) < 2:
         return
     own = Path(torch.__file__).parent
+    note = "import torch before ark, so that hip-python loads the library of PyTorch"
+    if any(Path(path).is_relative_to(own) for path in paths):
+        note += f": set ROCM_PATH={own}, and uninstall rocm_sdk, which hip-python prefers"
     raise UnsupportedError(
         f"this process has two HIP libraries, {' and '.join(paths)}, and tensors of PyTorch belong "
         "to one of them",
-        notes=[
-            f"import torch before ark, and set ROCM_PATH={own}, so that hip-python loads the "
-            "library of PyTorch"
-        ],
+        notes=[note],
     )
 
 

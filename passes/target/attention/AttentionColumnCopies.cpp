@@ -105,8 +105,11 @@ void AttentionColumns::createCopiedSteps(State &state, Value end) {
   {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPoint(first.thenBlock()->getTerminator());
-    for (int64_t i = 0; i < ahead; ++i)
+    // A wait for all but the copies of one stage needs the stages in order.
+    for (int64_t i = 0; i < ahead; ++i) {
       copyStage(index(i * keys), index(i * bytes));
+      getGpuInstructions(builder).keepOrder(builder, builder.getLoc());
+    }
   }
   // The stages of this step and of the copies, in bytes.
   SmallVector<Value> carried = state.flatten();

@@ -55,8 +55,11 @@ void StoredBuilder::runCopiedRounds(int64_t rounds) {
 void StoredBuilder::runCopiedStages() {
   int64_t depth = shape.stageDepth, last = shape.numStages - 1;
   int64_t ahead = shape.buffers - 1;
-  for (int64_t i = 0; i < std::min(ahead, shape.numStages); ++i)
+  // A wait for all but the copies of one stage needs the stages in order.
+  for (int64_t i = 0; i < std::min(ahead, shape.numStages); ++i) {
     stages.copy(constant(i * depth), i);
+    keepOrder();
+  }
   int64_t rounds =
       std::max<int64_t>(shape.numStages - ahead, 0) / shape.buffers;
   if (rounds > 0)

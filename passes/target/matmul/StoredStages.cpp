@@ -17,8 +17,8 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Bytes of all banks of shared memory, which threads read or store at once.
-/// GPUs with copies of 16 bytes have 64 banks, and the others have 32.
+/// Bytes that threads read or store at once. Copied stages are for the 64 banks
+/// of GPUs with such copies, and stored stages for 32 banks.
 static int64_t getAccessBytes(const StoredShape &shape) {
   return (shape.copies ? 16 : 8) * kLoadBytes;
 }
@@ -26,10 +26,10 @@ static int64_t getAccessBytes(const StoredShape &shape) {
 static constexpr int64_t kTransposedElements = 4;
 
 /// Returns the number of elements of a load of an operand whose rows lie across
-/// K: eight, or four if threads would be left over.
+/// K: eight, or four if threads would load rows twice with eight.
 static int64_t getElementsAcross(const StoredShape &shape, int64_t rows) {
   int64_t groups = shape.threads / (shape.stageDepth / kTransposedElements);
-  return groups * 8 <= rows ? 8 : 4;
+  return rows % (groups * 8) == 0 ? 8 : 4;
 }
 
 /// Returns the number of rows that all threads load or transpose at once.

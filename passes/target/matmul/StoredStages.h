@@ -7,16 +7,16 @@
 
 namespace mlir::ark {
 
-/// Stages of both operands in shared memory, which threads fill through
-/// registers, or copies without registers. The rows of the left operand come
-/// first. A row has 64 or 128
-/// bytes, in chunks of 16 bytes. The order of the chunks differs between
-/// neighbouring rows, so that eight threads reach all banks with one access,
-/// whether they read the same chunk of eight rows or store one row.
+/// Stages of both operands in shared memory. Threads store them from registers,
+/// or loads to shared memory fill them. The rows of the left operand come
+/// first. A row has 64 or 128 bytes, in chunks of 16 bytes. The order of the
+/// chunks differs between neighbouring rows, so that eight threads (sixteen, if
+/// loads to shared memory fill the stages) reach different banks with one
+/// access, whether they read the same chunk of their rows or store one row.
 ///
 /// If the rows of an operand lie across K in global memory, a thread loads
-/// eight elements of each of four rows, or four if there is no work for all
-/// threads otherwise, and transposes them in registers. It stores four elements
+/// eight elements of each of four rows, or four if threads would load rows
+/// twice with eight, and transposes them in registers. It stores four elements
 /// along K for each of eight or four rows of the stage. Rows of every second
 /// group of eight or four are swapped in pairs, so that such stores of
 /// neighbouring groups reach different banks.

@@ -54,6 +54,8 @@ bool Comparison::areEqual(Value a, Value b) {
        other = dyn_cast<BlockArgument>(b);
   if (!argument || !other)
     return !argument && !other &&
+           cast<OpResult>(a).getResultNumber() ==
+               cast<OpResult>(b).getResultNumber() &&
            areEqual(a.getDefiningOp(), b.getDefiningOp());
   if (argument.getOwner() != &first.getBody().front() ||
       other.getOwner() != &second.getBody().front())

@@ -32,8 +32,8 @@ ARCHITECTURES = ("gfx90a", "gfx942", "gfx950")
 REGISTERS_OF = {
     "A": (152, 144, 184),
     "Qwen3-8B": (208, 208, 200),
-    "MiniLM": (272, 192, 256),
-    "product": (264, 264, 264),
+    "MiniLM": (272, 192, 200),
+    "product": (264, 264, 280),
 }
 
 Build = Callable[[str], ark.Program]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -93,3 +95,34 @@ def test_the_plan_of_the_attention_applies_to_its_log_sum_exp() -> None:
         slopes(ark.bf16, 256, tile=(64, 16)), target="cpu:2", cache=False
     ) as executable:
         assert attentions(executable) == [TOGETHER]
+
+
+def build_penalty(recomputed: bool) -> ark.Program:
+    """The derivative of a function that differentiates an attention outside of it.
+
+    The attention gets a log-sum-exp each time that the function is called.
+    """
+    with ark.Program("penalty") as program:
+        q, k, v, seed = (ark.input(name, (1, 256, 64), ark.bf16) for name in ("q", "k", "v", "s"))
+        attended = ark.attention(q, k, v)
+
+        def penalty(seed: ark.Tensor) -> ark.Tensor:
+            (slope,) = ark.gradients(attended, [q], seed=seed)
+            return ark.reduce_sum(slope * slope, keepdims=False)
+
+        total: Any = ark.checkpoint(penalty, seed) if recomputed else penalty(seed)
+        for name, slope in zip("qs", ark.gradients(total, [q, seed]), strict=True):
+            ark.output(name, slope)
+    return program
+
+
+def test_a_recomputed_function_that_differentiates_an_attention() -> None:
+    random = np.random.default_rng(5)
+    shape, dtype = (1, 256, 64), ark.bf16.numpy
+    inputs = {name: random.standard_normal(shape).astype(dtype) for name in "qkvs"}
+    plain, recomputed = (
+        ark.reference.evaluate(build_penalty(again), inputs).outputs for again in (False, True)
+    )
+    for name, value in plain.items():
+        assert np.abs(value).max() > 1e-3
+        np.testing.assert_allclose(recomputed[name], value, rtol=1e-9, atol=1e-12)

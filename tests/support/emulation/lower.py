@@ -48,6 +48,8 @@ _ORDERS = {"relaxed": 0, "acquire": 1, "release": 2, "acq_rel": 3, "sc": 3}
 _SCOPES = {"cta": 0, "gpu": 1, "sys": 2}
 # On a GPU, shared memory begins at 0.
 _SHARED_NUMBER = re.compile(r"ptrtoint (ptr addrspace\(3\) %[\w.$-]+) to i64")
+# Shared memory of AMD GPUs has addresses of 32 bits.
+_SHARED_POINTER = re.compile(r"inttoptr (i32 %[\w.$-]+) to ptr addrspace\(3\)")
 _SHARED_CONSTANT = re.compile(
     r"ptrtoint \(ptr addrspace\(3\) (?:getelementptr (?:[a-z]+ )*\(i8, ptr addrspace\(3\) )?"
     r"@ark_shared_memory(?:, i64 (\d+)\))? to i64\)"
@@ -70,6 +72,7 @@ _DECLARATIONS = """
 @simt_shared_bytes = external global i64
 declare void @simt_enter(i32)
 declare i64 @get_shared_address(ptr)
+declare ptr @get_shared_pointer(i32)
 declare float @simt_resolve(float, i32)
 """
 
@@ -148,6 +151,7 @@ def lower(text: str, origins: Sequence[SourceLine] = (), races: bool = True) -> 
     text = re.sub(r" byval\((?:[^()]|\([^()]*\))*\)", "", text)
     text = _SHARED_CONSTANT.sub(lambda found: found[1] or "0", text)
     text = _SHARED_NUMBER.sub(r"call i64 @get_shared_address(\1)", text)
+    text = _SHARED_POINTER.sub(r"call ptr @get_shared_pointer(\1)", text)
     text = re.sub(r"\baddrspacecast\b", "bitcast", text)
     text = re.sub(r" ?addrspace\(\d+\)", "", text)
     text = re.sub(r"^@ark_shared_memory = .*\n", "", text, flags=re.MULTILINE)

@@ -39,6 +39,8 @@ extern "C" {
 int64_t simt_shared_bytes;
 
 int64_t get_shared_address(char *pointer) { return pointer - getShared(); }
+/// Takes an address of 32 bits, the lower half of a pointer.
+char *get_shared_pointer(uint32_t address) { return getShared() + address; }
 }
 
 char *simt::getShared() { return reinterpret_cast<char *>(kWindow); }

@@ -177,6 +177,18 @@ def test_pytorch_and_hip_python_with_a_library_each(
     assert "ROCM_PATH=/site/torch" in caught.value.notes[0]
 
 
+def test_a_library_that_was_replaced_and_one_that_pytorch_does_not_contain(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    pretend_torch(monkeypatch, "6.4")
+    spaced = "/home/a user/lib/libamdhip64.so"
+    pretend_files(monkeypatch, tmp_path, f"{OF_ROCM} (deleted)", spaced)
+    with pytest.raises(ark.UnsupportedError) as caught:
+        HipApi(FakeHip())
+    assert f"two HIP libraries, {spaced} and {OF_ROCM}, and" in caught.value.message
+    assert "ROCM_PATH" not in caught.value.notes[0]
+
+
 @pytest.mark.parametrize(
     ("hip", "names"),
     [
