@@ -4,6 +4,7 @@
 #include "lib/analysis/CostModel.h"
 #include "lib/analysis/ProductTiles.h"
 #include "lib/support/GraphUtils.h"
+#include "passes/graph/PaddedRows.h"
 #include "passes/graph/Passes.h"
 
 #include "mlir/IR/PatternMatch.h"
@@ -148,14 +149,6 @@ static Value reshape(OpBuilder &builder, Location loc, Value value,
   return ReshapeOp::create(builder, loc, value, all);
 }
 
-/// Returns a tensor of zeros.
-static Value createZeros(OpBuilder &builder, Location loc,
-                         RankedTensorType type) {
-  return ConstantOp::create(
-      builder, loc,
-      DenseElementsAttr::get(type, builder.getZeroAttr(type.getElementType())));
-}
-
 /// Returns true if the plan of an op states a tile, which has the shape of the
 /// op.
 static bool hasPlannedTile(Operation *op) {
@@ -200,19 +193,6 @@ static Value widen(OpBuilder &builder, WindowsOp windows, int64_t width) {
     planned = windows;
   wide->setDiscardableAttrs(planned->getDiscardableAttrDictionary());
   return reshape(builder, loc, wide, {}, shape);
-}
-
-/// Returns the first `extent` elements of `tensor` along its last dimension.
-static Value dropPitch(OpBuilder &builder, Location loc, Value tensor,
-                       int64_t extent) {
-  RankedTensorType type = getTensorType(tensor);
-  if (type.getShape().back() == extent)
-    return tensor;
-  SmallVector<int64_t> shape(type.getShape()), starts(type.getRank(), 0),
-      steps(type.getRank(), 1);
-  shape.back() = extent;
-  return SliceOp::create(builder, loc, type.clone(shape), tensor, starts, shape,
-                         steps);
 }
 
 /// Replaces a product by a convolution.

@@ -5,6 +5,7 @@
 #include "lib/support/GatheredMatrices.h"
 #include "lib/support/GraphUtils.h"
 #include "lib/support/Streaming.h"
+#include "passes/graph/PaddedRows.h"
 #include "passes/graph/Passes.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -91,28 +92,11 @@ static Value appendZeros(OpBuilder &builder, Location loc, Value tensor,
     return tensor;
   shape[dim] = extent - shape[dim];
   auto zerosType = RankedTensorType::get(shape, type.getElementType());
-  Value zeros = ConstantOp::create(
-      builder, loc,
-      DenseElementsAttr::get(zerosType,
-                             builder.getZeroAttr(type.getElementType())));
+  Value zeros = createZeros(builder, loc, zerosType);
   shape[dim] = extent;
   return ConcatOp::create(builder, loc,
                           RankedTensorType::get(shape, type.getElementType()),
                           ValueRange{tensor, zeros}, dim);
-}
-
-/// Returns the first `extent` elements of `tensor` along its last dimension.
-static Value dropPitch(OpBuilder &builder, Location loc, Value tensor,
-                       int64_t extent) {
-  RankedTensorType type = getTensorType(tensor);
-  if (type.getShape().back() == extent)
-    return tensor;
-  SmallVector<int64_t> shape(type.getShape()), starts(type.getRank(), 0),
-      steps(type.getRank(), 1);
-  shape.back() = extent;
-  return SliceOp::create(builder, loc,
-                         RankedTensorType::get(shape, type.getElementType()),
-                         tensor, starts, shape, steps);
 }
 
 /// Copies an operand, so that its depth is padded and its rows are `pitch`

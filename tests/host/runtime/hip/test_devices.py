@@ -181,7 +181,7 @@ def test_a_library_that_was_replaced_and_one_that_pytorch_does_not_contain(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     pretend_torch(monkeypatch, "6.4")
-    spaced = "/home/a user/lib/libamdhip64.so"
+    spaced = "/lib/a folder/libamdhip64.so"
     pretend_files(monkeypatch, tmp_path, f"{OF_ROCM} (deleted)", spaced)
     with pytest.raises(ark.UnsupportedError) as caught:
         HipApi(FakeHip())
